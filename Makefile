@@ -1,0 +1,58 @@
+# Everything here sets up what it needs: a virtual environment, locked dependencies, a Java runtime.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+export PYSPARK_PYTHON := $(abspath $(BIN)/python)
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+
+.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead
+
+demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
+	@$(BIN)/slackwater demo
+
+test: setup          ## every test, with and without Spark
+	@$(BIN)/pytest
+
+check: lint types imports test  ## what a change must pass
+
+fast: setup          ## the tests that need no JVM
+	@$(BIN)/pytest -m "not spark"
+
+spark: setup         ## the tests on real Spark
+	@$(BIN)/pytest -m spark
+
+lint: $(READY)
+	@$(BIN)/ruff check src tests benchmarks && $(BIN)/ruff format --check src tests benchmarks
+
+types: $(READY)
+	@$(BIN)/mypy
+
+imports: $(READY)
+	@$(BIN)/lint-imports
+
+setup: $(READY)
+	@sh scripts/java.sh
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Slackwater needs Python 3.11 or newer; $(PYTHON) is {v.major}.{v.minor}. Try: make PYTHON=python3.12 …")'
+	@echo "Setting up $(VENV) (a minute or two, once) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+lock:                ## pin the dependencies anew
+	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv
+	@.venv-lock/bin/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --quiet \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
+
+wheel: $(READY)      ## build dist/*.whl
+	@$(BIN)/python -m build --wheel --no-isolation
+
+bench-overhead: setup  ## what the one-line promise costs
+	@$(BIN)/python benchmarks/overhead.py
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,9 @@
+"""``slackwater lab``: the laboratory's verbs."""
+
+from __future__ import annotations
+
+from slackwater.cli.lazy import LazyGroup
+
+VERBS: dict[str, tuple[str, str]] = {}
+
+command = LazyGroup("lab", VERBS, "Try methods on recorded streams, without Spark.")

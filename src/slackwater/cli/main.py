@@ -1,0 +1,37 @@
+"""``slackwater``: verbs are loaded when they are called, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from slackwater.cli.lazy import LazyGroup
+from slackwater.errors import SlackwaterError
+
+VERBS = {
+    "demo": ("slackwater.cli.demo", "See a real Spark query keep a drop ratio."),
+    "lab": ("slackwater.cli.lab", "Try methods on recorded streams, without Spark."),
+    "reproduce": ("slackwater.cli.reproduce", "Run a paper's experiments again."),
+}
+
+
+command = LazyGroup("slackwater", VERBS, "Promises for Spark streams.")
+
+
+def main() -> None:
+    """Run the command: 0 kept, 1 broken or failed, 2 bad input; no traceback for bad input."""
+    try:
+        sys.exit(command.main(standalone_mode=False) or 0)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except SlackwaterError as error:
+        click.echo(f"slackwater: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The control plane: observations in, decisions out. No Spark, no clock, no thread, no I/O."""

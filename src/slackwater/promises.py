@@ -1,0 +1,56 @@
+"""What a user may demand of a stream, checked and in plain numbers."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from slackwater import units
+from slackwater.errors import InvalidOption
+
+Duration = str | float | dt.timedelta
+DEFAULT_IDLE_AFTER_MS = 60_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """At most ``drop_ratio`` of the valid rows come after the heartbeat has passed them (``DRATIO``).
+
+    The wait is what keeps it: between ``min_wait_ms`` and ``max_wait_ms``, where the larger promise yields
+    to ``max_wait_ms``, as a user who bounds the wait has said what matters more. A stream that is silent for
+    ``idle_after_ms`` is taken to be idle. A ratio of 0 is best effort: no promise is claimed.
+    """
+
+    drop_ratio: float
+    min_wait_ms: float = 0.0
+    max_wait_ms: float = float("inf")
+    idle_after_ms: float = DEFAULT_IDLE_AFTER_MS
+
+    @classmethod
+    def of(
+        cls,
+        drop_ratio: str | float,
+        *,
+        min_wait: Duration | None = None,
+        max_wait: Duration | None = None,
+        idle_after: Duration | None = None,
+    ) -> Completeness:
+        """The promise from values as users write them.
+
+        >>> Completeness.of("1%", max_wait="10 minutes").max_wait_ms
+        600000.0
+        """
+        least = 0.0 if min_wait is None else units.duration_ms(min_wait, option="min_wait")
+        most = float("inf") if max_wait is None else units.duration_ms(max_wait, option="max_wait")
+        if least > most:
+            raise InvalidOption(
+                "empty-wait-range",
+                f"min_wait={min_wait!r} is more than max_wait={max_wait!r}",
+                "swap them or leave one out",
+            )
+        idle = DEFAULT_IDLE_AFTER_MS if idle_after is None else units.duration_ms(idle_after, option="idle_after")
+        return cls(units.ratio(drop_ratio, option="drop_ratio"), least, most, idle)
+
+    def kept_by(self, late: int, on_time: int) -> bool:
+        """Whether the rows counted so far keep the promise; exact, no tolerance."""
+        return self.drop_ratio == 0.0 or late <= self.drop_ratio * (late + on_time)

@@ -1,0 +1,1 @@
+"""The data plane's edge: the only package that imports pyspark."""
