@@ -126,7 +126,9 @@ def test_an_idle_source_still_closes_its_windows(spark: SparkSession, tmp_path: 
     for batch in range(3):
         stream.put(rows(np.arange(batch * 100, batch * 100 + 100) / 20, np.full(100, 0.05), first_id=batch * 100))
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", idle_after="1 second")
+    spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "200")
     query = start(events.groupBy(F.window("ts", "5 seconds")).count(), tmp_path)
+    spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
     truth = stream.read_batch().groupBy(F.window("ts", "5 seconds")).count()
     wanted = truth.count()
     # nothing arrives any more: only the passing of time can close the last window
