@@ -15,8 +15,8 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.spark.report import PromiseReport, report_of
-from slackwater.spark.supervisor import supervisor_of
+from slackwater.spark.report import PromiseReport, report
+from slackwater.spark.supervisor import keepers_of
 
 ORIGIN_S = 1_700_000_000
 SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
@@ -72,23 +72,22 @@ class FileStream:
         return self.spark.read.schema(self.schema).json(str(self.folder))
 
 
-def settle(spark: SparkSession, query: StreamingQuery) -> None:
+def settle(query: StreamingQuery) -> None:
     """Return once every row is committed and every heartbeat that follows from it has taken effect."""
-    supervisor = supervisor_of(spark)
     while True:
         query.processAllAvailable()
         last = query.lastProgress
         batch = -1 if last is None else int(last["batchId"])
-        supervisor.keepers_of(str(query.id), batch, timeout_s=60)
+        keepers_of(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         last = query.lastProgress
         if last is None or int(last["batchId"]) == batch:
             return
 
 
-def promise_of(spark: SparkSession, query: StreamingQuery) -> PromiseReport:
+def promise_of(query: StreamingQuery) -> PromiseReport:
     """The only promise of a query."""
-    (promise,) = report_of(supervisor_of(spark), query).promises
+    (promise,) = report(query).promises
     return promise
 
 

@@ -56,8 +56,8 @@ def test_a_clean_restart_goes_on(location: str, spark: SparkSession, tmp_path: P
             stream.read_stream(), "ts", "5%", arrival="arrived", name="again", min_wait="1 second", location=beside
         )
         query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), tmp_path)
-        settle(spark, query)
-        promise = promise_of(spark, query)
+        settle(query)
+        promise = promise_of(query)
         ledgers.append(promise.ledger)
         assert promise.kept
         marks += [watermark_ms(progress) for progress in query.recentProgress]

@@ -41,6 +41,7 @@ class Supervisor(StreamingQueryListener):
         self._streams = spark.streams
         self._specs: dict[str, PromiseSpec] = {}
         self._keepers: dict[tuple[str, str], Keeper] = {}
+        self._started: set[str] = set()
         self._handled: dict[str, int] = {}
         self._changed = threading.Condition()
 
@@ -57,12 +58,15 @@ class Supervisor(StreamingQueryListener):
     def keepers_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Keeper]:
         """The promises of one query, once the given batch has been dealt with."""
         with self._changed:
-            self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            if query_id in self._started:
+                self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
             return [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         # Spark calls this before the query opens its sources: the readers will find who else is running.
         with self._changed:
+            self._started.add(str(event.id))
+            self._handled.pop(str(event.id), None)
             for name, spec in self._specs.items():
                 spec.exchange.declare_live(self._live_epochs(name))
 
@@ -177,6 +181,15 @@ def supervisor_of(spark: SparkSession) -> Supervisor:
             atexit.register(_stop_listening, streams, supervisor)
             _SUPERVISORS[spark] = supervisor
         return supervisor
+
+
+def keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Keeper]:
+    """The promises of one query of any session, once the given batch has been dealt with."""
+    for supervisor in list(_SUPERVISORS.values()):
+        keepers = supervisor.keepers_of(query_id, up_to_batch, timeout_s)
+        if keepers:
+            return keepers
+    return []
 
 
 def _stop_listening(streams: StreamingQueryManager, supervisor: Supervisor) -> None:
