@@ -17,6 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -64,6 +65,11 @@ def real_traces(data: Path) -> Iterator[Trace]:
         yield _trace("nyc_flights/scheduled", flights, "sched_arr_ts", "arr_ts", [])
 
 
+@cache
+def _cached(data: str) -> dict[str, Trace]:
+    return {trace.name: trace for trace in real_traces(Path(data))}
+
+
 def run_task(task: Task) -> tuple[Task, list[Cell]]:
     """All cells of one trace."""
     kind, name, methods, data = task
@@ -73,7 +79,7 @@ def run_task(task: Task) -> tuple[Task, list[Cell]]:
         batches = Batches.every(trace, GENERATED_EVERY)
     else:
         assert data is not None
-        trace = next(t for t in real_traces(Path(data)) if t.name == name)
+        trace = _cached(data)[name]
         batches = Batches.every(trace)
     usable = [method for method in methods_for(trace) if not methods or method in methods]
     return task, list(compare(trace, usable, DEFAULT_RATIOS, batches))

@@ -158,7 +158,7 @@ def _tables(cells: list[Cell], recording: Recording) -> list[Table]:
     for cell in cells:
         if cell.target_drop_ratio not in tables:
             title = f"promised {percent(cell.target_drop_ratio)}; clairvoyant wait {shown(cell.clairvoyant_wait)}"
-            table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+            table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
             table.add_column("method", no_wrap=True)
             for column in ("dropped", "kept", "mean wait", "p99 wait", "buffer", "×clairv."):
                 table.add_column(column, justify="right", no_wrap=True)

@@ -25,9 +25,10 @@ class MeanDistance(RowMethod):
     """The heartbeat is μ − d: the mean of recent values less the largest distance from it seen so far.
 
     It works on any ordered attribute. With a drop ratio an offset moves the heartbeat forward while fewer rows are
-    dropped than allowed, and back while more are; it is renewed every second (``period_rows`` rows where there is no
-    clock). The paper gives no step: ``forward_ratio`` and ``back_ratio`` are parts of d. Costs the last ``window_rows``
-    values. A single wild value makes d large for good, and only the offset can undo it, slowly.
+    dropped than allowed, and back while more are, since the last renewal or altogether; it is renewed every second
+    (every ``period_rows`` rows where there is no clock). The paper gives no step: ``forward_ratio`` and ``back_ratio``
+    are parts of d. Costs the last ``window_rows`` values. A single wild value makes d large for good, and only the
+    offset can undo it, slowly.
 
     >>> from slackwater.control.disorder import Batch
     >>> method = MeanDistance(Completeness(0.0), window_rows=4)
@@ -65,6 +66,7 @@ class MeanDistance(RowMethod):
         self._late = 0
         self._renewed_at = UNKNOWN
         self._renewed_rows = 0
+        self._renewed_late = 0
         self._highest = UNKNOWN
 
     def _rows(self, values: Floats, reference: Floats, late: int | None, heartbeats: list[float] | None) -> None:
@@ -117,11 +119,12 @@ class MeanDistance(RowMethod):
             due = self._seen - self._renewed_rows >= self._period_rows
         if self._drop_ratio > 0.0 and due:
             # Kim 2010, §4: too many drops delay the heartbeat, too few bring it forward.
-            if self._late > self._drop_ratio * self._seen:
+            lately = self._late - self._renewed_late, self._seen - self._renewed_rows
+            if self._late > self._drop_ratio * self._seen or lately[0] > self._drop_ratio * lately[1]:
                 self._offset -= self._back_ratio * self._distance
             else:
                 self._offset += self._forward_ratio * self._distance
-            self._renewed_at, self._renewed_rows = at, self._seen
+            self._renewed_at, self._renewed_rows, self._renewed_late = at, self._seen, self._late
 
     def heartbeat(self, clock: float | None) -> float:
         return UNKNOWN if self._mean == UNKNOWN else self._mean - self._distance + self._offset  # Kim 2010, §4: μ − d
@@ -137,6 +140,7 @@ class MeanDistance(RowMethod):
             "late": self._late,
             "renewed_at": to_json(self._renewed_at),
             "renewed_rows": self._renewed_rows,
+            "renewed_late": self._renewed_late,
             "front": to_json(self._front),
         }
 
@@ -146,4 +150,5 @@ class MeanDistance(RowMethod):
         self._mean, self._front = from_json(snapshot["mean"]), from_json(snapshot["front"])
         self._distance, self._offset = snapshot["distance"], snapshot["offset"]
         self._seen, self._late = snapshot["seen"], snapshot["late"]
-        self._renewed_at, self._renewed_rows = from_json(snapshot["renewed_at"]), snapshot["renewed_rows"]
+        self._renewed_at = from_json(snapshot["renewed_at"])
+        self._renewed_rows, self._renewed_late = snapshot["renewed_rows"], snapshot["renewed_late"]
