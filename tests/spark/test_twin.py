@@ -20,7 +20,7 @@ from slackwater.sim.trace import Trace
 from slackwater.spark.cells import decode_cells
 from slackwater.spark.exchange import Exchange
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
-from tests.spark.harness import ORIGIN_S, FileStream, promise_of, rows, settle, start
+from tests.spark.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
 
 pytestmark = pytest.mark.spark
 
@@ -44,11 +44,15 @@ def on_spark(
     stream = FileStream(spark, folder / "in")
     events = sw.with_drop_ratio(stream.read_stream(), "ts", PROMISE.drop_ratio, arrival="arrived")
     query = start(events.groupBy(F.window("ts", "5 seconds")).count(), folder)
-    arrivals_s = trace.arrivals / 1000 - ORIGIN_S
-    lateness_s = (trace.arrivals - trace.values) / 1000
+    micros = [np.round(column * 1000).astype(int).tolist() for column in (trace.values, trace.arrivals)]
     heartbeats: list[int | None] = [None]
     for first, last in zip([0, *ends], ends, strict=False):
-        stream.put(rows(arrivals_s[first:last], lateness_s[first:last], first_id=first))
+        stream.put(
+            [
+                {"id": first + i, "ts": exact_timestamp(event), "arrived": exact_timestamp(arrival)}
+                for i, (event, arrival) in enumerate(zip(*(us[first:last] for us in micros), strict=True))
+            ]
+        )
         settle(query)
         heartbeat = promise_of(query).heartbeat
         heartbeats.append(None if heartbeat is None else round(heartbeat.timestamp() * 1000))
