@@ -93,7 +93,7 @@ class Supervisor(StreamingQueryListener):
             for (query_id, name), keeper in self._keepers.items():
                 if query_id == str(event.id):
                     keeper.on_idle(now_ms)
-                    self._publish(self._specs[name])
+                    self._publish(keeper)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         with self._changed:
@@ -119,7 +119,7 @@ class Supervisor(StreamingQueryListener):
             )
         )
         replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))
-        self._publish(spec)
+        self._publish(keeper)
 
     def _keeper(self, spec: PromiseSpec, progress: StreamingQueryProgress) -> Keeper | None:
         key = (str(progress.id), spec.name)
@@ -146,11 +146,16 @@ class Supervisor(StreamingQueryListener):
             return None
         return snapshot if isinstance(snapshot, dict) else None
 
-    def _publish(self, spec: PromiseSpec) -> None:
-        """Put the heartbeat that every live query of the promise can bear before their next micro-batches."""
-        live = self._live_keepers(spec.name)
+    def _publish(self, decided_now: Keeper) -> None:
+        """Put the heartbeat that every live query of the promise can bear before their next micro-batches.
+
+        A query that has just ended counts too: what its last micro-batch decided is there when it starts again.
+        """
+        spec = decided_now.spec
+        others = [keeper for keeper in self._live_keepers(spec.name) if keeper is not decided_now]
+        live = [decided_now, *others]
         decided = [keeper.heartbeat_ms for keeper in live]
-        if not decided or any(heartbeat is None for heartbeat in decided):
+        if any(heartbeat is None for heartbeat in decided):
             return
         heartbeat_ms = min(heartbeat for heartbeat in decided if heartbeat is not None)
         offers = [spec.exchange.offered_to(keeper.epoch) for keeper in live]
