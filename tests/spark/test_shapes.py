@@ -272,7 +272,7 @@ def test_available_now_moves_the_heartbeat_from_run_to_run(spark: SparkSession, 
         ledgers.append(promise_of(query).ledger)
         marks.append(max(watermark_ms(p) for p in query.recentProgress))
     assert marks == sorted(marks)
-    assert ORIGIN_S * 1000 < marks[-1]
+    assert marks[-1] > ORIGIN_S * 1000
     assert ledgers[-1] == Ledger(on_time=6 * PER_BATCH)
     same_rows(collected(spark, tmp_path), closed_by(windowed(stream.read_batch()), marks[-1]))
 

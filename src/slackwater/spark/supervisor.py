@@ -90,7 +90,7 @@ class Supervisor(StreamingQueryListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         now_ms = _parse_ms(event.timestamp)
         with self._changed:
-            for (query_id, name), keeper in self._keepers.items():
+            for (query_id, _name), keeper in self._keepers.items():
                 if query_id == str(event.id):
                     keeper.on_idle(now_ms)
                     self._publish(keeper)
