@@ -123,7 +123,7 @@ class Supervisor(StreamingQueryListener):
 
     def _keeper(self, spec: PromiseSpec, progress: StreamingQueryProgress) -> Keeper | None:
         key = (str(progress.id), spec.name)
-        offset = _offset_of(spec.name, progress)
+        offset = _offset_of(spec, progress)
         if offset is None:
             return self._keepers.get(key)
         keeper = self._keepers.get(key)
@@ -203,7 +203,7 @@ def _stop_listening(streams: StreamingQueryManager, supervisor: Supervisor) -> N
         streams.removeListener(supervisor)
 
 
-def _offset_of(name: str, progress: StreamingQueryProgress) -> dict[str, Any] | None:
+def _offset_of(spec: PromiseSpec, progress: StreamingQueryProgress) -> dict[str, Any] | None:
     """Where the promise's heartbeat stream stood when the batch began."""
     for source in progress.sources:
         for text in (source.startOffset, source.endOffset):
@@ -211,7 +211,7 @@ def _offset_of(name: str, progress: StreamingQueryProgress) -> dict[str, Any] | 
                 offset = json.loads(text) if isinstance(text, str) else None
             except json.JSONDecodeError:
                 continue
-            if isinstance(offset, dict) and offset.get("promise") == name:
+            if isinstance(offset, dict) and "epoch" in offset and spec.exchange.was_announced(offset["epoch"]):
                 return offset
     return None
 
