@@ -76,11 +76,12 @@ def without_spark(trace: Trace, ends: list[int]) -> Keeper:
     keeper = Keeper(spec, "query", "epoch")
     for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
         heartbeat = keeper.heartbeat_ms
-        reference = trace.arrivals[first:last] if heartbeat is None else np.full(last - first, float(heartbeat))
-        margins = np.round((trace.values[first:last] - reference) * 1000)
+        reference = keeper.clock_ms if heartbeat is None else heartbeat
+        origins = trace.arrivals[first:last] if reference is None else np.full(last - first, float(reference))
+        margins = np.round((trace.values[first:last] - origins) * 1000)
         clock = float(trace.arrivals[last - 1])
         cells = decode_cells(cells_of(margins), with_sources=False)
-        keeper.on_batch(BatchReport(number, heartbeat, clock, cells, clock, state_rows=1))
+        keeper.on_batch(BatchReport(number, heartbeat, float(origins[0]), clock, cells, clock, state_rows=1))
     return keeper
 
 

@@ -39,11 +39,13 @@ class PromiseSpec:
 class BatchReport:
     """What one micro-batch said about its rows.
 
-    ``heartbeat_ms`` is the one that judged them (None: none yet), ``clock_ms`` the arrival clock at its end.
+    ``heartbeat_ms`` is the one that judged them (None: none yet), ``reference_ms`` what their cells are measured
+    from, ``clock_ms`` the arrival clock at its end.
     """
 
     batch_id: int
     heartbeat_ms: float | None
+    reference_ms: float
     clock_ms: float
     cells: Cells
     reported_at_ms: float
@@ -110,8 +112,7 @@ class Keeper:
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
         cause = "no rows"
         if rows:
-            reference_ms = report.clock_ms if report.heartbeat_ms is None else report.heartbeat_ms
-            values = reference_ms + cells.margins_us / 1000.0
+            values = report.reference_ms + cells.margins_us / 1000.0
             order = np.argsort(values, kind="stable")
             sources = None if cells.sources is None else cells.sources[order]
             self._clock_ms = (
@@ -142,6 +143,11 @@ class Keeper:
         """The heartbeat that this query could bear, in whole milliseconds."""
         decided = self.controller.heartbeat
         return math.floor(decided) if math.isfinite(decided) else None
+
+    @property
+    def clock_ms(self) -> int | None:
+        """The arrival clock as last heard, in whole milliseconds."""
+        return None if math.isnan(self._clock_ms) else math.floor(self._clock_ms)
 
     @property
     def mean_wait_ms(self) -> float | None:
