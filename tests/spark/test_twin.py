@@ -25,7 +25,7 @@ from tests.spark.harness import ORIGIN_S, FileStream, exact_timestamp, promise_o
 pytestmark = pytest.mark.spark
 
 PROMISE = Completeness(0.02)
-CELL_WIDTH = 2 ** (1 / 16) - 1
+CELL_WIDTH = 2 ** (1 / 64) - 1
 
 
 def trace_in_micros() -> Trace:
@@ -65,7 +65,7 @@ def on_spark(
 def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     """The cells of ``cell_column``, in numpy."""
     octaves = np.log(np.where(margins_us >= 0, margins_us + 1.0, np.abs(margins_us) + 0.0)) / np.log(2.0)
-    codes = np.where(margins_us >= 0, np.floor(octaves * 16), -1 - np.floor(octaves * 16)).astype(int)
+    codes = np.where(margins_us >= 0, np.floor(octaves * 64), -1 - np.floor(octaves * 64)).astype(int)
     return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
 
 
