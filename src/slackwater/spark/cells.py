@@ -1,9 +1,9 @@
 """An exact histogram of where rows lie around the heartbeat, small enough to come back with every micro-batch.
 
 Each row falls into a cell by its margin (event time − heartbeat) in microseconds, 64 cells an octave on either side of
-zero (16 where sources are told apart): as fine as a microsecond at the heartbeat, where the next decision is taken, and coarse far from it. Negative
-cells are exactly the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch is exact while it
-has room for every distinct item, and there are never more cells than that.
+zero (16 where sources are told apart): as fine as a microsecond at the heartbeat, where the next decision is taken, and
+coarse far from it. Negative cells are exactly the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch
+is exact while it has room for every distinct item, and there are never more cells than that.
 """
 
 from __future__ import annotations

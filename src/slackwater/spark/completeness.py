@@ -104,7 +104,7 @@ def _observed(
         METRICS_PREFIX + spec.name,
         F.count(F.lit(1)).alias("rows"),
         F.max(heartbeat).alias("heartbeat_us"),
-        F.coalesce(F.max(reference), F.min(arrived)).alias("reference_us"),
+        F.max(reference).alias("reference_us"),
         # an arrival from the future would carry the whole clock along
         F.max(F.when(arrived <= now_us + _DAY_US, arrived)).alias("clock_us"),
         count_cells(F.col("__sw_cell"), spec.sources).alias("cells"),

@@ -7,7 +7,6 @@ import contextlib
 import datetime as dt
 import json
 import logging
-import math
 import threading
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -110,15 +109,14 @@ class Supervisor(StreamingQueryListener):
         if keeper is None:
             return
         with_sources = bool(spec.sources)
-        heartbeat_us = metrics["heartbeat_us"]
-        clock = metrics["clock_us"]
+        clock_ms = _ms(metrics["clock_us"])
         reported_at_ms = _parse_ms(progress.timestamp)
         keeper.on_batch(
             BatchReport(
                 batch_id=progress.batchId,
-                heartbeat_ms=None if heartbeat_us is None else heartbeat_us / 1000.0,
-                reference_ms=math.nan if metrics["reference_us"] is None else metrics["reference_us"] / 1000.0,
-                clock_ms=reported_at_ms if clock is None else clock / 1000.0,
+                heartbeat_ms=_ms(metrics["heartbeat_us"]),
+                reference_ms=_ms(metrics["reference_us"]),
+                clock_ms=reported_at_ms if clock_ms is None else clock_ms,
                 cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
                 reported_at_ms=reported_at_ms,
                 state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
@@ -220,6 +218,10 @@ def _offset_of(spec: PromiseSpec, progress: StreamingQueryProgress) -> dict[str,
             if isinstance(offset, dict) and "epoch" in offset and spec.exchange.was_announced(offset["epoch"]):
                 return offset
     return None
+
+
+def _ms(us: int | None) -> float | None:
+    return None if us is None else us / 1000.0
 
 
 def _parse_ms(timestamp: str) -> float:
