@@ -128,8 +128,8 @@ def main() -> None:
             )
 
         measurements: dict[str, Callable[[], dict[str, Any]]] = {
-            "json": lambda: compare("JSON lines, saturated", from_files("json", "json", 2), options.pairs, 2),
-            "parquet": lambda: compare("Parquet, saturated", from_files("parquet", "parquet", 2), options.pairs, 2),
+            "json": lambda: compare("JSON lines, saturated", from_files("json", "json", 4), options.pairs, 1),
+            "parquet": lambda: compare("Parquet, saturated", from_files("parquet", "parquet", 4), options.pairs, 1),
             "rate": lambda: compare("rate source, saturated", from_rate, options.pairs, 4, batches=14),
             "small": lambda: compare("JSON, 10 000 rows a batch", from_files("json", "small", 1), options.pairs, 8),
         }
