@@ -32,6 +32,13 @@ PRIOR_CLUSTER = 0.25
 """Until clusters are known, the share of the rows of one wait that is taken to be lost at a time."""
 LOSS_MEMORY = 16.0
 """The frames are compared over so many promised drops."""
+FRONT_ADVANTAGE = 0.2
+"""The front frame is taken only where it loses less than this share of what the arrival frame loses."""
+LONG_GAP = 10.0
+"""Silence of so many times the mean gap, and longer than the wait, is a stall that may have held rows back."""
+LEAP = 100.0
+"""Without a clock, a value so many waits ahead of the front is not believed before others confirm it."""
+CONFIRMING_ROWS = 30
 USUAL_WAITS = 100.0
 """Over how many waits the usual lateness is averaged."""
 
@@ -68,6 +75,11 @@ class BudgetedQuantile:
         self._front = UNKNOWN
         self._wait = 0.0
         self._usual = 0.0
+        self._gap = 0.0
+        self._gaps = 0
+        self._unconfirmed = 0
+        self._stalled_at = math.inf
+        self._stalled_until = UNKNOWN
         self._bets: Floats = np.zeros(0)
         self._bet = UNKNOWN
         self._losses: Floats = np.zeros(0)
@@ -79,15 +91,14 @@ class BudgetedQuantile:
         self.budget.count(rows, batch.late)
         if not len(batch.values):
             return
-        lowest, top = float(batch.values.min()), float(batch.values.max())
-        if batch.clock is not None:
-            top = min(top, batch.clock)
+        lowest, top = float(batch.values.min()), self._trusted_top(batch, rows)
         before = self._now
         now = max(self._front, top) if batch.clock is None else batch.clock
         if not self._tails:
             self._front, self._start, before = top, now, now
             self._references = [now] if batch.clock is None else [now, top]
             self._tails = [[self._new_tail() for _ in self.horizons] for _ in self._references]
+        self._mind_gap(now, now - before)
         self._learn(batch, rows, lowest, now - before)
         self._score(batch, rows, lowest, now)
         self._front = max(self._front, top)
@@ -100,6 +111,28 @@ class BudgetedQuantile:
             if self._sources is None:
                 self._sources = SourceFronts()
             self._sources.observe(np.minimum(batch.values, now), batch.weights, batch.sources, now, self._wait)
+
+    def _trusted_top(self, batch: Batch, rows: int) -> float:
+        """The highest value, where it can be believed: not ahead of the clock, no lone leap where there is none."""
+        top = float(batch.values.max())
+        if batch.clock is not None:
+            return min(top, batch.clock)
+        limit = self._front + LEAP * max(self._wait, self._gap, self._usual)
+        if not self._gaps or top <= limit:
+            self._unconfirmed = 0
+            return top
+        near = batch.values[batch.values <= limit]
+        if len(near):
+            self._unconfirmed = 0
+            return float(near.max())
+        self._unconfirmed += rows
+        return float(batch.values.min()) if self._unconfirmed >= CONFIRMING_ROWS else self._front
+
+    def _mind_gap(self, now: float, elapsed: float) -> None:
+        if self._gaps and elapsed > max(self._wait, LONG_GAP * self._gap):
+            self._stalled_at, self._stalled_until = self._front, now + self._wait
+        self._gaps += 1
+        self._gap += (elapsed - self._gap) * max(0.02, 1.0 / self._gaps)
 
     def _new_tail(self) -> Tail:
         return Tail(min(1.0, REACH * self.ratio))
@@ -153,7 +186,7 @@ class BudgetedQuantile:
         self._bets = np.array([r - w for r, row in zip(self._references, waits, strict=True) for w in row])
         if len(self._losses) != len(self._bets):
             self._losses = np.zeros(len(self._bets))
-        choice = int(np.argmin(self._losses))
+        choice = self._choose()
         self._bet = float(self._bets[choice])
         self._wait = max(now - self._bet, 0.0)
         heartbeat, self.cause = self._bet, "quantile" if choice < len(self.horizons) else "front frame"
@@ -166,6 +199,15 @@ class BudgetedQuantile:
             self._last = heartbeat
         return self._last
 
+    def _choose(self) -> int:
+        horizons = len(self.horizons)
+        best = int(np.argmin(self._losses[:horizons]))
+        if len(self._losses) > horizons:
+            other = horizons + int(np.argmin(self._losses[horizons:]))
+            if self._losses[other] < FRONT_ADVANTAGE * self._losses[best]:
+                return other
+        return best
+
     def _wait_for(self, tail: Tail, rate: float) -> float:
         affordable = rate * tail.rows
         if affordable >= 1.0:
@@ -177,6 +219,8 @@ class BudgetedQuantile:
         behind = self._recent.hold(heartbeat, now, self._wait, self.ratio)
         if behind < heartbeat:
             heartbeat, self.cause = behind, "held: the stream stands still"
+        if now <= self._stalled_until and self._stalled_at < heartbeat:
+            heartbeat, self.cause = self._stalled_at, "held: back after a stall"
         if self._sources is not None:
             balance = max(self.budget.balance, 0.0)
             front, source = self._sources.lowest_binding(now, self._wait, balance, self._usual, self.idle_after)
@@ -187,11 +231,13 @@ class BudgetedQuantile:
     def snapshot(self) -> dict[str, Any]:
         """Everything it has learned, as JSON."""
         numbers = [self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last]
+        numbers += [self._gap, self._stalled_at, self._stalled_until]
         return {
             "budget": self.budget.snapshot(),
             "tails": [[tail.snapshot() for tail in tails] for tails in self._tails],
             "references": self._references,
             "numbers": [number if math.isfinite(number) else None for number in numbers],
+            "counts": [self._gaps, self._unconfirmed],
             "bets": self._bets.tolist(),
             "losses": self._losses.tolist(),
             "recent": self._recent.snapshot(),
@@ -209,7 +255,9 @@ class BudgetedQuantile:
             self._tails.append(tails)
         self._references = [float(reference) for reference in snapshot["references"]]
         numbers = [UNKNOWN if number is None else float(number) for number in snapshot["numbers"]]
-        self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last = numbers
+        self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last = numbers[:7]
+        self._gap, self._stalled_at, self._stalled_until = numbers[7:]
+        self._gaps, self._unconfirmed = snapshot["counts"]
         self._bets, self._losses = np.array(snapshot["bets"]), np.array(snapshot["losses"])
         self._recent.resume(snapshot["recent"])
         if snapshot["sources"] is not None:

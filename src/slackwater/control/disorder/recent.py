@@ -10,7 +10,7 @@ import numpy as np
 from slackwater.control.disorder.protocol import Floats, Ints
 
 ROWS = 64
-MAX_AGE = 0.25
+MAX_AGE = 0.5
 """Only rows younger than this share of the wait tell where the stream is now."""
 SHARE = 3.0
 """So many times the promised ratio of them may lie below the heartbeat."""
@@ -24,7 +24,7 @@ class Recent:
 
     When a whole pipeline falls behind, the values stand still while the clock runs; then the rows that came last
     tell better than any lateness which rows will come next. Rows thirty times later than their neighbours are
-    left aside. A batch that spans more than a quarter of the wait says nothing here.
+    left aside. A batch that spans more than half of the wait says nothing here.
     """
 
     def __init__(self) -> None:
