@@ -10,7 +10,7 @@ import numpy as np
 from slackwater.control.disorder.budget import Budget
 from slackwater.control.disorder.fronts import SourceFronts
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats
-from slackwater.control.disorder.recent import Recent
+from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.registry import register
 from slackwater.control.disorder.tail import Tail
 from slackwater.promises import Completeness
@@ -67,7 +67,7 @@ class BudgetedQuantile:
         self.budget = Budget(self.ratio)
         self.cause = "unknown"
         self._sources: SourceFronts | None = None
-        self._recent = Recent()
+        self._standstill = Standstill()
         self._tails: list[list[Tail]] = []
         self._references: list[float] = []
         self._start = UNKNOWN
@@ -106,7 +106,7 @@ class BudgetedQuantile:
         late_by = np.maximum(now - batch.values, 0.0)
         self._follow_usual(float(np.average(late_by, weights=batch.weights)), now - before)
         if now - before <= self._wait or not math.isfinite(self._last):
-            self._recent.observe(batch.values, batch.weights, rows, before, lowest)
+            self._standstill.observe(batch.values, batch.weights, rows, before, lowest)
         if batch.sources is not None:
             if self._sources is None:
                 self._sources = SourceFronts()
@@ -216,7 +216,7 @@ class BudgetedQuantile:
 
     def _hold_back(self, heartbeat: float, now: float) -> float:
         """The heartbeat, kept behind where the stream itself is."""
-        behind = self._recent.hold(heartbeat, now, self._wait, self.ratio)
+        behind = self._standstill.hold(heartbeat, now, self._wait, self.ratio)
         if behind < heartbeat:
             heartbeat, self.cause = behind, "held: the stream stands still"
         if now <= self._stalled_until and self._stalled_at < heartbeat:
@@ -240,7 +240,7 @@ class BudgetedQuantile:
             "counts": [self._gaps, self._unconfirmed],
             "bets": self._bets.tolist(),
             "losses": self._losses.tolist(),
-            "recent": self._recent.snapshot(),
+            "recent": self._standstill.snapshot(),
             "sources": None if self._sources is None else self._sources.snapshot(),
         }
 
@@ -259,7 +259,7 @@ class BudgetedQuantile:
         self._gap, self._stalled_at, self._stalled_until = numbers[7:]
         self._gaps, self._unconfirmed = snapshot["counts"]
         self._bets, self._losses = np.array(snapshot["bets"]), np.array(snapshot["losses"])
-        self._recent.resume(snapshot["recent"])
+        self._standstill.resume(snapshot["recent"])
         if snapshot["sources"] is not None:
             self._sources = SourceFronts()
             self._sources.resume(snapshot["sources"])
