@@ -97,7 +97,7 @@ def read_columns(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
             present = list(pd.read_csv(path, nrows=0, sep=separator).columns)
             _check_columns(path, wanted, present)
             return pd.read_csv(path, usecols=list(dict.fromkeys(wanted)), sep=separator)
-        data = arrow_dataset.dataset(path, format="parquet")  # type: ignore[no-untyped-call]
+        data = arrow_dataset.dataset(path, format="parquet")
         _check_columns(path, wanted, data.schema.names)
         table: pd.DataFrame = data.to_table(columns=list(dict.fromkeys(wanted))).to_pandas()
     except InvalidData:
