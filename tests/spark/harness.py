@@ -24,7 +24,12 @@ SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
 
 def timestamp(seconds: float) -> str:
     """An event time, so many seconds after the origin, as a source would write it."""
-    return dt.datetime.fromtimestamp(ORIGIN_S + seconds, dt.UTC).isoformat()
+    return exact_timestamp(round((ORIGIN_S + seconds) * 1e6))
+
+
+def exact_timestamp(us: int) -> str:
+    """Microseconds since 1970, as a source would write them."""
+    return (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=us)).isoformat()
 
 
 def rows(

@@ -127,16 +127,16 @@ def test_an_idle_source_still_closes_its_windows(spark: SparkSession, tmp_path: 
         stream.put(rows(np.arange(batch * 100, batch * 100 + 100) / 20, np.full(100, 0.05), first_id=batch * 100))
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", idle_after="1 second")
     spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "200")
-    query = start(events.groupBy(F.window("ts", "5 seconds")).count(), tmp_path)
+    query = start(events.groupBy(F.window("ts", "5 seconds")).count(), tmp_path, name="idle")
     spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
     truth = stream.read_batch().groupBy(F.window("ts", "5 seconds")).count()
     wanted = truth.count()
     # nothing arrives any more: only the passing of time can close the last window
     for _ in range(120):
         query.awaitTermination(1)
-        if (tmp_path / "out" / "_spark_metadata").exists() and collected(spark, tmp_path).count() == wanted:
+        if spark.table("idle").count() == wanted:
             break
-    same_rows(collected(spark, tmp_path), truth)
+    same_rows(spark.table("idle"), truth)
     assert promise_of(query).ledger == Ledger(on_time=300)
     query.stop()
 

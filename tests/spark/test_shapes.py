@@ -255,6 +255,28 @@ def test_a_used_promise_starts_afresh_with_a_fresh_checkpoint(
         same_rows(collected(spark, tmp_path / run), closed_by(windowed(stream.read_batch()), mark))
 
 
+def test_available_now_moves_the_heartbeat_from_run_to_run(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    events = promised(stream)
+    marks, ledgers = [], []
+    for run in range(3):
+        for batch in range(2):
+            stream.put(orderly_rows(run * 2 + batch))
+        writer = windowed(events).writeStream.outputMode("append").trigger(availableNow=True)
+        query = (
+            writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .format("parquet")
+            .start(str(tmp_path / "out"))
+        )
+        query.awaitTermination()
+        ledgers.append(promise_of(query).ledger)
+        marks.append(max(watermark_ms(p) for p in query.recentProgress))
+    assert marks == sorted(marks)
+    assert marks[-1] > ORIGIN_S * 1000
+    assert ledgers[-1] == Ledger(on_time=6 * PER_BATCH)
+    same_rows(collected(spark, tmp_path), closed_by(windowed(stream.read_batch()), marks[-1]))
+
+
 def test_naive_timestamps_are_utc_whatever_the_session_s_zone(spark: SparkSession, tmp_path: Path) -> None:
     schema = "id long, ts timestamp_ntz, arrived timestamp, sensor string, value double"
     stream = FileStream(spark, tmp_path / "in", schema=schema)

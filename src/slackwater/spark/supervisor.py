@@ -90,10 +90,10 @@ class Supervisor(StreamingQueryListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         now_ms = _parse_ms(event.timestamp)
         with self._changed:
-            for (query_id, name), keeper in self._keepers.items():
+            for (query_id, _name), keeper in self._keepers.items():
                 if query_id == str(event.id):
                     keeper.on_idle(now_ms)
-                    self._publish(self._specs[name])
+                    self._publish(keeper)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         with self._changed:
@@ -119,11 +119,11 @@ class Supervisor(StreamingQueryListener):
             )
         )
         replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))
-        self._publish(spec)
+        self._publish(keeper)
 
     def _keeper(self, spec: PromiseSpec, progress: StreamingQueryProgress) -> Keeper | None:
         key = (str(progress.id), spec.name)
-        offset = _offset_of(spec.name, progress)
+        offset = _offset_of(spec, progress)
         if offset is None:
             return self._keepers.get(key)
         keeper = self._keepers.get(key)
@@ -146,11 +146,16 @@ class Supervisor(StreamingQueryListener):
             return None
         return snapshot if isinstance(snapshot, dict) else None
 
-    def _publish(self, spec: PromiseSpec) -> None:
-        """Put the heartbeat that every live query of the promise can bear before their next micro-batches."""
-        live = self._live_keepers(spec.name)
+    def _publish(self, decided_now: Keeper) -> None:
+        """Put the heartbeat that every live query of the promise can bear before their next micro-batches.
+
+        A query that has just ended counts too: what its last micro-batch decided is there when it starts again.
+        """
+        spec = decided_now.spec
+        others = [keeper for keeper in self._live_keepers(spec.name) if keeper is not decided_now]
+        live = [decided_now, *others]
         decided = [keeper.heartbeat_ms for keeper in live]
-        if not decided or any(heartbeat is None for heartbeat in decided):
+        if any(heartbeat is None for heartbeat in decided):
             return
         heartbeat_ms = min(heartbeat for heartbeat in decided if heartbeat is not None)
         offers = [spec.exchange.offered_to(keeper.epoch) for keeper in live]
@@ -198,7 +203,7 @@ def _stop_listening(streams: StreamingQueryManager, supervisor: Supervisor) -> N
         streams.removeListener(supervisor)
 
 
-def _offset_of(name: str, progress: StreamingQueryProgress) -> dict[str, Any] | None:
+def _offset_of(spec: PromiseSpec, progress: StreamingQueryProgress) -> dict[str, Any] | None:
     """Where the promise's heartbeat stream stood when the batch began."""
     for source in progress.sources:
         for text in (source.startOffset, source.endOffset):
@@ -206,7 +211,7 @@ def _offset_of(name: str, progress: StreamingQueryProgress) -> dict[str, Any] | 
                 offset = json.loads(text) if isinstance(text, str) else None
             except json.JSONDecodeError:
                 continue
-            if isinstance(offset, dict) and offset.get("promise") == name:
+            if isinstance(offset, dict) and "epoch" in offset and spec.exchange.was_announced(offset["epoch"]):
                 return offset
     return None
 
