@@ -1,7 +1,7 @@
 """Every method of disorder control on every trace with two clocks: who keeps the promise, and at what wait.
 
     python benchmarks/disorder.py [--data DIR] [--only generated|real] [--methods A,B] [--seeds 3] [--batches N]
-                                  [--keep FILE] [--json]
+                                  [--keep FILE] [--json] [--speed]
 
 A cell is one trace at one drop ratio. Recorded traces: each session of ooo_umts, each session of winlog_pipeline
 with its sources (host, channel), bike_trips, and nyc_flights by departure and by scheduled arrival; they are left
@@ -34,6 +34,7 @@ from slackwater.control.disorder import method_names
 from slackwater.sim.compare import DEFAULT_RATIOS, Cell, compare, methods_for
 from slackwater.sim.driver import Batches
 from slackwater.sim.streams import make_stream, stream_names
+from slackwater.sim.streams.punctuated import punctuated
 from slackwater.sim.trace import Trace
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
@@ -130,6 +131,19 @@ def summary(results: dict[str, list[tuple[str, str, Cell]]]) -> list[dict[str, A
     return lines
 
 
+def speeds(methods: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Rows per second of each method at 1 %, with large batches and with a heartbeat at every row."""
+    lines = []
+    for method in methods or method_names():
+        line: dict[str, Any] = {"method": method}
+        for rows, every in ((300_000, 1_000), (10_000, 1)):
+            trace = punctuated(0, rows)
+            (cell,) = compare(trace, [method], [0.01], Batches.every(trace, every))
+            line[f"rows_per_s_every_{every}"] = cell.rows_per_s
+        lines.append(line)
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
@@ -138,6 +152,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2, choices=[1, 2])
     parser.add_argument("--batches", type=int, default=BATCHES, help="at most so many heartbeats a trace")
+    parser.add_argument("--speed", action="store_true", help="only rows per second of each method, on one stream")
     parser.add_argument("--keep", type=Path, help="a file of finished traces: written, and taken up from")
     parser.add_argument("--json", action="store_true", help="summary and every cell as JSON")
     arguments = parser.parse_args()
@@ -145,6 +160,10 @@ def main() -> None:
     unknown = set(methods) - set(method_names())
     if unknown:
         sys.exit(f"no such method: {', '.join(sorted(unknown))}; use some of: {', '.join(method_names())}")
+    if arguments.speed:
+        for line in speeds(methods):
+            print(json.dumps(line))
+        return
     tasks: list[Task] = []
     if arguments.only != "generated":
         sized = sorted((t.rows, t.name) for t in real_traces(arguments.data))
