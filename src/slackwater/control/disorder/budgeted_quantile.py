@@ -10,8 +10,8 @@ import numpy as np
 from slackwater.control.disorder.budget import Budget
 from slackwater.control.disorder.fronts import SourceFronts
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats
-from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.registry import register
+from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.tail import Tail
 from slackwater.promises import Completeness
 
