@@ -13,7 +13,7 @@ FINE = 16
 """So many of the largest are kept one by one."""
 COARSENING = math.log(1.1)
 """Below them, neighbours are merged while their ranks differ by less than 10 %."""
-MOST_KEPT = 112
+MOST_KEPT = 80
 RESCALE_AT = 1e9
 FORGOTTEN = 0.2
 """A maximum that has faded below this share of a row no longer counts."""
@@ -24,7 +24,7 @@ ABSURD = 30.0
 class Tail:
     """The upper tail of a stream of numbers under exponential forgetting: rank in, value out.
 
-    Holds at most 112 entries whatever the stream. Merged entries take the larger value, so an answer errs to the
+    Holds at most 80 entries whatever the stream. Merged entries take the larger value, so an answer errs to the
     safe side, by at most 10 % in rank. Only ranks within the share ``reach`` of the remembered rows are exact.
     """
 
