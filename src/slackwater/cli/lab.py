@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from slackwater.cli.lazy import LazyGroup
 
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "standing": ("slackwater.cli.lab_standing", "Defer standing queries over recorded values."),
+}
 
 command = LazyGroup("lab", VERBS, "Try methods on recorded streams, without Spark.")
