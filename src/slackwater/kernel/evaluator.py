@@ -388,7 +388,7 @@ class StandingEvaluator:
         answer = state[HELD]
         if self.options.value_and_drift:
             answer = answer + self._held_drift[due] * (self.history.times[at] - state[HELD_AT])
-        return (np.abs(truth - answer) > state[EPSILON]).astype(np.float64)
+        return np.asarray(np.abs(truth - answer) > state[EPSILON], dtype=np.float64)
 
     def _caution(self, state: Floats) -> Floats:
         """The log of how much smaller a bound than the promised one the model is given."""

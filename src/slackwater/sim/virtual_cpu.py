@@ -16,7 +16,7 @@ AVERAGE_S, MAXIMUM_S, NEXT_TIME_S = 0.1e-3, 0.53e-3, 0.37e-3  # Zhu 2004, §6.2:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the processor did: evaluations that ended, those that ended after their deadline (or never), the penalty."""
+    """Evaluations that fell due, those not done by their deadline, and the penalty of Eq. (18) for the late ones."""
 
     evaluations: int
     missed: int
@@ -43,8 +43,9 @@ def run_processor(
     """Queries that must be evaluated every ``interval`` seconds at ``cost`` seconds each, in the order ``by``.
 
     An evaluation is released when the last one was due and has a whole interval (Zhu 2004, Fig. 4); it may be
-    preempted at every quantum. A query whose evaluation is late has its next one released when that ends. What has not
-    ended at the horizon, and is past its deadline, counts as missed with the penalty of ending there.
+    preempted at every quantum. A query whose evaluation is late misses it, and one more for every interval that passes
+    meanwhile; its next one is released when the late one ends. What has not ended at the horizon, and is past its
+    deadline, counts with the penalty of ending there.
     """
     arrange = order(by)
     released = np.random.default_rng(seed).random(len(interval)) * interval
@@ -62,8 +63,9 @@ def run_processor(
         done = ends <= now + quantum
         over, ended = chosen[done], ends[done]
         late = ended - deadline[over]
-        evaluations += len(over)
-        missed += int(np.count_nonzero(late > 0.0))
+        skipped = _skipped(late, interval[over])
+        evaluations += int(np.sum(np.maximum(skipped, 1)))
+        missed += int(skipped.sum())
         total += float(penalty(late, drift[over], diffusion[over]).sum())
         if len(over) < len(chosen):
             begun = chosen[len(over)]
@@ -73,8 +75,13 @@ def run_processor(
         left[over] = cost[over]
     late = horizon - deadline
     total += float(penalty(late, drift, diffusion).sum())
-    never = int(np.count_nonzero(late > 0.0))
+    never = int(_skipped(late, interval).sum())
     return Load(evaluations + never, missed + never, total)
+
+
+def _skipped(late: Floats, interval: Floats) -> NDArray[np.int64]:
+    """How many evaluations fell due until a late one ended: itself, and one more for every further interval."""
+    return np.ceil(np.maximum(late, 0.0) / interval).astype(np.int64)
 
 
 def mixed_costs(queries: int, *, deferring: bool) -> Floats:

@@ -73,26 +73,25 @@ def deferral(bound: Floats, drift: Floats, diffusion: Floats, belief: Floats, z:
 
 def _dimensionless(steepness: Floats, belief: Floats, most: Floats) -> Floats:
     """The root u of Φ((1−mu)/√u) − Φ(−(1+mu)/√u) = p, which lies in (0, 1/z²] and below 1/m for p ≥ ½."""
-    low, high = np.zeros_like(most), most.copy()
     # The tail on the far side neglected: a quadratic in √u.
     z = 1.0 / np.sqrt(most)
-    guess = np.square(2.0 / (z + np.sqrt(np.square(z) + 4.0 * steepness)))
+    found = np.square(2.0 / (z + np.sqrt(np.square(z) + 4.0 * steepness)))
+    low, high, left = np.zeros_like(most), most.copy(), np.arange(len(most))
     for _ in range(_STEPS):
+        guess, slant = found[left], steepness[left]
         root = np.sqrt(guess)
-        upper, lower = (1.0 - steepness * guess) / root, -(1.0 + steepness * guess) / root
-        excess = ndtr(upper) - ndtr(lower) - belief
-        low, high = np.where(excess > 0.0, guess, low), np.where(excess > 0.0, high, guess)
-        slope = (
-            _density(upper) * (-0.5 / guess - 0.5 * steepness) - _density(lower) * (0.5 / guess - 0.5 * steepness)
-        ) / root
+        upper, lower = (1.0 - slant * guess) / root, -(1.0 + slant * guess) / root
+        excess = ndtr(upper) - ndtr(lower) - belief[left]
+        low[left], high[left] = np.where(excess > 0.0, guess, low[left]), np.where(excess > 0.0, high[left], guess)
+        slope = (_density(upper) * (-0.5 / guess - 0.5 * slant) - _density(lower) * (0.5 / guess - 0.5 * slant)) / root
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = guess - excess / slope
-        inside = (newton > low) & (newton < high)
-        following = np.where(inside, newton, 0.5 * (low + high))
-        if np.all(np.abs(following - guess) <= 1e-7 * guess):
-            return following
-        guess = following
-    return guess
+        inside = (newton > low[left]) & (newton < high[left])
+        found[left] = np.where(inside, newton, 0.5 * (low[left] + high[left]))
+        left = left[np.abs(found[left] - guess) > 1e-7 * guess]
+        if len(left) == 0:
+            break
+    return found
 
 
 def _density(x: Floats) -> Floats:
