@@ -106,7 +106,7 @@ def rise_time(room: Floats, drift: Floats, diffusion: Floats, belief: Floats) ->
 
     >>> one = np.ones(1)
     >>> float(np.round(rise_time(2 * one, 0 * one, one, 0.9 * one), 3)[0])
-    2.436
+    2.435
     >>> float(rise_time(2 * one, -9 * one, one, 0.9 * one)[0])
     inf
     """
