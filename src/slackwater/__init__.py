@@ -1,7 +1,42 @@
-"""Promises for Spark streams."""
+"""Promises for Spark streams.
 
-from slackwater.errors import SlackwaterError
+::
 
-__all__ = ["SlackwaterError", "__version__"]
+    import slackwater as sw
+
+    events = sw.with_drop_ratio(events, "ts", 0.01)    # instead of events.withWatermark("ts", "10 minutes")
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slackwater.control.disorder import method_names
+    from slackwater.errors import SlackwaterError
+    from slackwater.spark.completeness import with_drop_ratio
+    from slackwater.spark.report import Report, report
+
+__all__ = ["Report", "SlackwaterError", "__version__", "method_names", "report", "with_drop_ratio"]
 
 __version__ = "0.1.0"
+
+# Spark starts Python workers that import single modules of this package: they must not pay for all of it.
+_HOMES = {
+    "Report": "slackwater.spark.report",
+    "SlackwaterError": "slackwater.errors",
+    "method_names": "slackwater.control.disorder",
+    "report": "slackwater.spark.report",
+    "with_drop_ratio": "slackwater.spark.completeness",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'slackwater' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
