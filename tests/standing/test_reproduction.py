@@ -12,8 +12,8 @@ def test_every_table_and_figure_is_there() -> None:
 
 
 def test_the_naive_scheme_breaks_where_the_paper_says() -> None:
-    assert scalability._load(3_000, None, horizon=5.0).missed == 0
-    assert scalability._load(4_000, None, horizon=5.0).missed > 0
+    assert scalability.load_of(3_000, None, horizon=5.0).missed == 0
+    assert scalability.load_of(4_000, None, horizon=5.0).missed > 0
 
 
 def test_synthetic_streams_need_no_data() -> None:

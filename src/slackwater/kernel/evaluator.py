@@ -129,12 +129,20 @@ class StandingEvaluator:
         """Streams that were found interrupted at the last tick."""
         return self._silent
 
-    def replace(self, queries: QuerySet) -> None:
-        """Go on with other queries: those that are as before keep their answers, the changed ones what they learned."""
+    def fingerprint(self) -> Floats:
+        """A number a query that changes when its weights, bound or belief do; see ``replace``."""
+        return _fingerprint(self.queries)
+
+    def replace(self, queries: QuerySet, fingerprint: Floats | None = None) -> None:
+        """Go on with other queries: those that are as before keep their answers, the changed ones what they learned.
+
+        ``fingerprint`` is that of the queries before, where they themselves are no longer known.
+        """
         streams = max(queries.streams, self.queries.streams)
         self.grow(streams)
         queries = queries.over(streams)
-        before, old = self.queries, {query: row for row, query in enumerate(self.queries.ids.tolist())}
+        was = _fingerprint(self.queries) if fingerprint is None else fingerprint
+        old = {query: row for row, query in enumerate(self.queries.ids.tolist())}
         came_from = np.array([old.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)
         kept = np.flatnonzero(came_from >= 0)
         rows = came_from[kept]
@@ -144,9 +152,8 @@ class StandingEvaluator:
         fresh = (self.next_at, self.status, self._state, self._held_drift, self._extreme, self._by_model)
         for new, saved_array in zip(fresh, saved, strict=True):
             new[kept] = saved_array[rows]
-        changed = (
-            _fingerprint(queries)[kept] != _fingerprint(before)[rows]
-        )  # a weight, the bound or the belief is another
+        # A weight, the bound or the belief is another; sums taken in another order may differ in the last places.
+        changed = ~np.isclose(_fingerprint(queries)[kept], was[rows], rtol=1e-12, atol=0.0)
         again = kept[changed]
         self.next_at[again] = -np.inf
         self.status[again] = NEW
@@ -454,9 +461,10 @@ def _pattern(rows: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def _fingerprint(queries: QuerySet) -> Floats:
-    """A number a query that changes, but for an accident of one in 2⁵⁰, when its weights, bound or belief do."""
-    draw = np.random.default_rng(20040330)
-    marks = draw.random(queries.streams)
-    own = draw.random(3)
-    terms = own[0] * queries.bound + own[1] * queries.belief + own[2] * queries.relative
+    """A number a query that changes, but for an accident of one in billions, when its weights, bound or belief do.
+
+    A stream's mark depends on its number alone, so that more streams change nothing.
+    """
+    marks = 0.5 + np.modf(np.arange(1, queries.streams + 1) * 0.6180339887498949)[0]
+    terms = 0.7548776662 * queries.bound + 0.5698402910 * queries.belief + 0.3819660113 * queries.relative
     return np.asarray(queries.weights @ marks + terms, dtype=np.float64)

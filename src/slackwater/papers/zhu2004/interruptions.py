@@ -11,7 +11,8 @@ from slackwater.kernel.evaluator import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 from slackwater.papers.reproduction import Claim, Report
 from slackwater.papers.zhu2004 import data
-from slackwater.papers.zhu2004.precision import OF, QUERIES, _axes, _save
+from slackwater.papers.zhu2004.charts import axes_of, save
+from slackwater.papers.zhu2004.precision import OF, QUERIES
 from slackwater.sim import standing
 
 Floats = NDArray[np.float64]
@@ -39,7 +40,7 @@ def episodes(name: str, silent: int) -> tuple[Floats, Floats, Floats]:
 def figure_8(folder: Path, report: Report) -> list[Claim]:
     """The error of averages of nine with two and three streams silent for up to thirty ticks."""
     names = [name for name in data.streams() if name in ("synthetic", "shares")]
-    figure, axes = _axes(len(names), 1)
+    figure, axes = axes_of(len(names), 1)
     claims = []
     for column, name in enumerate(names):
         errors = {}
@@ -63,5 +64,5 @@ def figure_8(folder: Path, report: Report) -> list[Claim]:
                 f"avg of nine, {name}, p = 0.9",
             )
         )
-    _save(figure, folder / "figure-8.png")
+    save(figure, folder / "figure-8.png")
     return claims

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from slackwater.kernel.evaluator import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 from slackwater.papers.reproduction import Claim, Report
 from slackwater.papers.zhu2004 import data
+from slackwater.papers.zhu2004.charts import axes_of, save
 from slackwater.sim import standing
 
 BELIEFS = (0.95, 0.9, 0.85)
@@ -144,7 +144,7 @@ def figure_5(folder: Path, report: Report) -> list[Claim]:
     """Fidelity by bound."""
     names = list(data.streams())
     claims = []
-    figure, axes = _axes(len(names), 2)
+    figure, axes = axes_of(len(names), 2)
     for column, name in enumerate(names):
         for row, aggregate in enumerate(("avg", "max")):
             report((2 * column + row) / (2 * len(names)), f"{aggregate} of {name}")
@@ -169,7 +169,7 @@ def figure_5(folder: Path, report: Report) -> list[Claim]:
                 )
             )
     axes[0][0].legend()
-    _save(figure, folder / "figure-5.png")
+    save(figure, folder / "figure-5.png")
     return claims
 
 
@@ -177,7 +177,7 @@ def figure_6(folder: Path, report: Report) -> list[Claim]:
     """Evaluations by bound: naive, ours, and the offline minimum."""
     names = list(data.streams())
     claims = []
-    figure, axes = _axes(len(names), 1)
+    figure, axes = axes_of(len(names), 1)
     for column, name in enumerate(names):
         report(column / len(names), name)
         found = points(name, "avg", "calibrated")
@@ -201,22 +201,5 @@ def figure_6(folder: Path, report: Report) -> list[Claim]:
             )
         )
     axes[0][0].legend()
-    _save(figure, folder / "figure-6.png")
+    save(figure, folder / "figure-6.png")
     return claims
-
-
-def _axes(columns: int, rows: int) -> tuple[Any, Any]:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    return plt.subplots(rows, columns, figsize=(4 * columns, 3.2 * rows), squeeze=False)
-
-
-def _save(figure: Any, path: Path) -> None:
-    from matplotlib import pyplot as plt
-
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)

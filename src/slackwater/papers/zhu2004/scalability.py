@@ -8,7 +8,7 @@ import numpy as np
 
 from slackwater.control.deferral.model import deferral
 from slackwater.papers.reproduction import Claim, Report
-from slackwater.papers.zhu2004.precision import _axes, _save
+from slackwater.papers.zhu2004.charts import axes_of, save
 from slackwater.sim.virtual_cpu import Load, mixed_costs, run_processor
 
 TICK_S = 1.0
@@ -18,7 +18,7 @@ SIGMAS = (3.0, 5.0, 8.0)
 HORIZON_S = 60.0
 
 
-def _load(queries: int, sigmas: float | None, by: str = "edf", horizon: float = HORIZON_S) -> Load:
+def load_of(queries: int, sigmas: float | None, by: str = "edf", horizon: float = HORIZON_S) -> Load:
     """Queries at a bound of so many σ of a tick (None: evaluated at every tick)."""
     one = np.ones(queries)
     interval = one * TICK_S
@@ -43,18 +43,18 @@ def overload(load: float, by: str, seed: int = 0) -> Load:
 
 def figure_7(folder: Path, report: Report) -> list[Claim]:
     """Missed evaluations by the number of queries, then the orders of evaluation under overload."""
-    figure, axes = _axes(1, 1)
+    figure, axes = axes_of(1, 1)
     axis, first_missed = axes[0][0], {}
     curves: list[tuple[str, float | None]] = [("naive", None), *((f"bound {s:g}σ", s) for s in SIGMAS)]
     for at, (label, sigmas) in enumerate(curves):
         report(at / 8, label)
-        missed = [_load(count, sigmas).missed_ratio for count in COUNTS]
+        missed = [load_of(count, sigmas).missed_ratio for count in COUNTS]
         axis.plot(COUNTS, [100 * share for share in missed], "o-", label=label)
         over = [count for count, share in zip(COUNTS, missed, strict=True) if share > 0.005]
         first_missed[label] = over[0] if over else None
     axis.set(xlabel="queries", ylabel="missed (%)")
     axis.legend()
-    _save(figure, folder / "figure-7.png")
+    save(figure, folder / "figure-7.png")
     naive = first_missed["naive"]
     later = [first_missed[f"bound {s:g}σ"] for s in SIGMAS]
     limits = [float("inf") if count is None else count for count in later]
