@@ -58,13 +58,12 @@ def main() -> None:
         f"{options.queries:,} queries of {options.of} of {options.streams:,} streams, "
         f"bound {options.sigmas:g} σ per tick, confidence {options.confidence:.0%}, one core"
     )
-    print(
-        f"{'':12} {'all due':>9} {'deferred':>9} {'naive':>9} {'cheaper':>8} {'due':>8} {'hit rate':>8} {'memory':>9}"
-    )
+    print(f"{'':12} {'deferred':>10} {'all due':>18} {'bare product':>18} {'due':>7} {'hit rate':>9} {'memory':>9}")
     for method, row in result.items():
         print(
-            f"{method:12} {row['all_due_ms']:7.0f}ms {row['deferred_ms']:7.1f}ms {row['naive_ms']:7.1f}ms "
-            f"{row['cheaper']:7.1f}x {row['due_ratio']:8.1%} {row['hit_rate']:8.1%} {row['memory_mb']:6.0f} MB"
+            f"{method:12} {row['deferred_ms']:8.1f}ms {row['all_due_ms']:8.0f}ms ({row['cheaper_than_all_due']:4.1f}×) "
+            f"{row['bare_product_ms']:8.1f}ms ({row['cheaper_than_bare_product']:4.1f}×) "
+            f"{row['due_ratio']:7.1%} {row['hit_rate']:9.1%} {row['memory_mb']:6.0f} MB"
         )
 
 
@@ -102,8 +101,9 @@ def measure(method: str, queries: QuerySet, ticks: int, measured: int, draw: np.
     return {
         "all_due_ms": middle["all due"],
         "deferred_ms": middle["deferred"],
-        "naive_ms": middle["naive"],
-        "cheaper": middle["naive"] / middle["deferred"],
+        "bare_product_ms": middle["naive"],
+        "cheaper_than_all_due": middle["all due"] / middle["deferred"],
+        "cheaper_than_bare_product": middle["naive"] / middle["deferred"],
         "due_ratio": due / (measured * queries.queries),
         "hit_rate": hits / judged,
         "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
