@@ -1,4 +1,4 @@
-"""The control row inside a plan: the heartbeat that judges this micro-batch, read anew in each."""
+"""The control row inside a plan: what judges and places the rows of this micro-batch, read anew in each."""
 
 from __future__ import annotations
 
@@ -14,14 +14,26 @@ _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
 def heartbeat_us(spark: SparkSession, exchange: Exchange) -> Column:
-    """The heartbeat in force as a column, in microseconds; null while there is none.
+    """The heartbeat that judges this micro-batch, in microseconds; null while there is none."""
+    return _field(spark, exchange, 1)
 
-    Read through the V2 text source, which costs a micro-batch some 30 ms as a scalar subquery; the V1 source
-    would cost several times that.
+
+def reference_us(spark: SparkSession, exchange: Exchange) -> Column:
+    """What this micro-batch's rows are placed by, in microseconds: the heartbeat, or before it the clock as last heard.
+
+    Null while nothing is known.
+    """
+    return _field(spark, exchange, 22)
+
+
+def _field(spark: SparkSession, exchange: Exchange, first: int) -> Column:
+    """A field of the control row as a scalar subquery.
+
+    Read through the V2 text source, which costs a micro-batch some 30 ms; the V1 source would cost several times that.
     """
     with _v2_text(spark):
         line = spark.read.schema("value string").text(str(exchange.control_path))
-    us = F.col("value").cast("bigint")
+    us = F.substring("value", first, 20).cast("bigint")
     return line.select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
 
 
