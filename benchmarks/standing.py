@@ -15,7 +15,8 @@ import time
 import numpy as np
 from scipy import sparse
 
-from slackwater.kernel.evaluator import EvaluatorOptions, StandingEvaluator
+from slackwater.kernel.evaluator import StandingEvaluator
+from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 
 

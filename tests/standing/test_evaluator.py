@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidOption
-from slackwater.kernel.evaluator import EvaluatorOptions, StandingEvaluator
+from slackwater.kernel.evaluator import StandingEvaluator
+from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 from slackwater.sim.brownian import brownian_streams
 from slackwater.sim.standing import average_queries, hide, run_standing, true_answers

@@ -16,7 +16,7 @@ from rich.table import Table
 from slackwater import units
 from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD, deferral_method_names
 from slackwater.errors import InvalidData, InvalidOption
-from slackwater.kernel.evaluator import EvaluatorOptions
+from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 from slackwater.promises import Precision
 from slackwater.sim import standing

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +11,17 @@ from scipy import sparse
 
 from slackwater.control.deferral import calibration, interruptions, model, scheduler
 from slackwater.control.deferral.covariance import common_factors, independent
-from slackwater.control.deferral.estimation import DEFAULT_K, MIN_ITEMS, StreamEstimator
-from slackwater.control.deferral.methods import DEFAULT_METHOD, deferral_method
+from slackwater.control.deferral.estimation import MIN_ITEMS, StreamEstimator
+from slackwater.control.deferral.methods import deferral_method
 from slackwater.control.deferral.normality import NormalityWatch
 from slackwater.control.deferral.windows import certain_time
-from slackwater.errors import InvalidOption
 from slackwater.kernel.answers import Answers, together
 from slackwater.kernel.history import History
+from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Aggregate = Literal["linear", "max", "min"]
 
 # One cache line a query: what an evaluation reads and writes lies together.
 HELD, HELD_AT, EPSILON, CAUTION, LASTING, COUNT, MEAN_TICKS, HELD_TICK = range(8)
@@ -33,48 +31,6 @@ _APART = 0.2
 _SIGNIFICANT = 4.0  # (two standard errors)²
 _CELLS = 1 << 22
 _NORMALITY_EVERY = 16
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluatorOptions:
-    """How answers are computed and deferred; times in the unit of the streams' own times.
-
-    ``value_and_drift``: the answer moves with its drift between evaluations (Zhu 2004, Eq. 8).
-    ``while_interrupted``: T of Algorithm 1, five ticks unless given. ``max_deferral``: no answer stands longer;
-    unless given, the time that the estimates look back on. ``audit_ratio``: the share of evaluations that look
-    back at a random tick of their deferral. ``capacity``: the most evaluations a tick, where overload must be borne
-    in the order of §5. ``sum_of_errors``: ε_intr adds the errors of silent streams instead of their squares.
-    """
-
-    aggregate: Aggregate = "linear"
-    window: float | None = None
-    landmark: float | None = None
-    method: str = DEFAULT_METHOD
-    k: int = DEFAULT_K
-    t_max: float | None = None
-    value_and_drift: bool = False
-    while_interrupted: float | None = None
-    patience: float = interruptions.PATIENCE
-    max_deferral: float | None = None
-    audit_ratio: float = 0.125
-    capacity: int | None = None
-    order: str = scheduler.DEFAULT_ORDER
-    sum_of_errors: bool = False
-
-    def __post_init__(self) -> None:
-        if self.aggregate == "linear":
-            if self.window is not None or self.landmark is not None:
-                raise InvalidOption("window-without-extreme", "a linear aggregate has no window", "use max or min")
-        elif (self.window is None) == (self.landmark is None):
-            raise InvalidOption(
-                "window-or-landmark",
-                f"{self.aggregate} needs one of window={self.window} and landmark={self.landmark}",
-                "give exactly one",
-            )
-        if self.window is not None and not self.window > 0:
-            raise InvalidOption("invalid-window", f"window={self.window} is not a time", "use a positive one")
-        if self.capacity is not None and self.capacity < 1:
-            raise InvalidOption("invalid-capacity", f"capacity={self.capacity} evaluates nothing", "use 1 or more")
 
 
 class StandingEvaluator:
@@ -146,10 +102,24 @@ class StandingEvaluator:
         came_from = np.array([old.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)
         kept = np.flatnonzero(came_from >= 0)
         rows = came_from[kept]
-        saved = (self.next_at, self.status, self._state, self._held_drift, self._extreme, self._by_model)
+        saved: tuple[NDArray[Any], ...] = (
+            self.next_at,
+            self.status,
+            self._state,
+            self._held_drift,
+            self._extreme,
+            self._by_model,
+        )
         self.queries = queries
         self._fresh_state(queries.queries)
-        fresh = (self.next_at, self.status, self._state, self._held_drift, self._extreme, self._by_model)
+        fresh: tuple[NDArray[Any], ...] = (
+            self.next_at,
+            self.status,
+            self._state,
+            self._held_drift,
+            self._extreme,
+            self._by_model,
+        )
         for new, saved_array in zip(fresh, saved, strict=True):
             new[kept] = saved_array[rows]
         # A weight, the bound or the belief is another; sums taken in another order may differ in the last places.

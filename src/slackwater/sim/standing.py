@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidData
-from slackwater.kernel.evaluator import EvaluatorOptions, StandingEvaluator
+from slackwater.kernel.evaluator import StandingEvaluator
+from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 from slackwater.sim.optimum import fewest_evaluations
 from slackwater.sim.ticks import TickTable

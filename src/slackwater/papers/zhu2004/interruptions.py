@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.kernel.evaluator import EvaluatorOptions
+from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 from slackwater.papers.reproduction import Claim, Report
 from slackwater.papers.zhu2004 import data

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from slackwater.kernel.evaluator import EvaluatorOptions
+from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
 from slackwater.papers.reproduction import Claim, Report
 from slackwater.papers.zhu2004 import data
