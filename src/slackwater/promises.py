@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 
 from slackwater import units
@@ -54,3 +55,51 @@ class Completeness:
     def kept_by(self, late: int, on_time: int) -> bool:
         """Whether the rows counted so far keep the promise; exact, no tolerance."""
         return self.drop_ratio == 0.0 or late <= self.drop_ratio * (late + on_time)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """An answer stays within ``bound`` of the truth (or within that fraction of it) with the given belief.
+
+    Evaluations are what keep it. A bound of zero asks for an answer at every tick.
+    """
+
+    bound: float
+    relative: bool
+    belief: float
+
+    @classmethod
+    def of(cls, within: str | float, confidence: str | float) -> Precision:
+        """The promise from values as users write them: ``0.5`` is absolute, ``"1%"`` relative.
+
+        >>> Precision.of("1%", 0.9), Precision.of(0.5, "95%").belief
+        (Precision(bound=0.01, relative=True, belief=0.9), 0.95)
+        """
+        bound, relative = math.nan, False
+        if isinstance(within, str):
+            text = within.strip()
+            relative = text.endswith("%")
+            try:
+                bound = float(text.removesuffix("%")) / (100.0 if relative else 1.0)
+            except ValueError:
+                bound = math.nan
+        elif not isinstance(within, bool):
+            bound = float(within)
+        if not (math.isfinite(bound) and bound >= 0.0):
+            raise InvalidOption(
+                "invalid-bound",
+                f"within={within!r} is not a bound",
+                "write 0.5, or '1%' of the answer; zero means an answer at every tick",
+            )
+        belief = math.nan
+        try:
+            belief = units.ratio(confidence, option="confidence")
+        except InvalidOption:
+            belief = math.nan
+        if not 0.0 < belief < 1.0:
+            raise InvalidOption(
+                "invalid-belief",
+                f"confidence={confidence!r} is not between 0 and 1",
+                "write 0.9 or '95%'; for certainty use a bound of zero",
+            )
+        return cls(bound, relative, belief)

@@ -1,0 +1,1 @@
+"""Vectorised kernels: what a task runs on its shard, without Spark."""
