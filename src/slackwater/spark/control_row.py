@@ -1,11 +1,12 @@
-"""The control row inside a plan: the heartbeat that judges this micro-batch, read anew in each."""
+"""The control row inside a plan: the heartbeat or the shed ratio of this micro-batch, read anew in each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.spark.exchange import UNKNOWN_US, Exchange
@@ -19,10 +20,18 @@ def heartbeat_us(spark: SparkSession, exchange: Exchange) -> Column:
     Read through the V2 text source, which costs a micro-batch some 30 ms as a scalar subquery; the V1 source
     would cost several times that.
     """
-    with _v2_text(spark):
-        line = spark.read.schema("value string").text(str(exchange.control_path))
     us = F.col("value").cast("bigint")
-    return line.select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
+    return _line(spark, exchange.control_path).select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
+
+
+def shed_ratio(spark: SparkSession, exchange: Exchange) -> Column:
+    """The share of this micro-batch's rows to leave out, as a column."""
+    return _line(spark, exchange.shed_path).select(F.col("value").cast("double")).scalar()
+
+
+def _line(spark: SparkSession, path: Path) -> DataFrame:
+    with _v2_text(spark):
+        return spark.read.schema("value string").text(str(path))
 
 
 @contextmanager

@@ -49,10 +49,14 @@ class Ctrl:
         return v_per_s
 
     def _realised_per_s(self, status: Status) -> float:
-        """u(k−1); where v asked for what cannot be (anti-windup), the growth of the backlog that really was."""
+        """u(k−1); where v asked for what cannot be (anti-windup), towards the growth of the backlog that really was."""
         if self._v_per_s is None or 0.0 <= self._v_per_s <= status.arrived_per_s:
             return self._u_per_s
-        return (status.backlog - self._backlog) / status.period_s
+        grown_per_s = (status.backlog - self._backlog) / status.period_s
+        # only towards: a decision that came into force late would otherwise be taken for a wish to let the queue grow
+        if self._v_per_s > 0.0:
+            return min(self._u_per_s, grown_per_s)
+        return min(max(self._u_per_s, grown_per_s), 0.0)
 
     def snapshot(self) -> dict[str, Any]:
         """The error, u, v and backlog of the last period."""
