@@ -61,8 +61,8 @@ def with_max_delay(
     spec.new_controller()  # refuses an unknown law now, not in a listener
     supervisor.add_delay(spec)
     now_us = F.unix_micros(F.current_timestamp())
-    # a coin for each row; the time of the micro-batch is in it, or the same places of every batch would be shed
-    toss = F.pmod(F.xxhash64(F.monotonically_increasing_id(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
+    # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each
+    toss = F.pmod(F.xxhash64(F.rand(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
     marked = events.select(
         "*",

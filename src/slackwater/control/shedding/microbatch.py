@@ -28,6 +28,7 @@ AIM = 0.95
 
 _LEAST_HEADROOM = 0.05
 _REMEMBERED = 40
+_ENOUGH_FOR_A_LINE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class BatchCostMonitor:
         weights = 0.9 ** np.arange(len(rows) - 1, -1, -1)
         mean_rows, mean_s = np.average(rows, weights=weights), np.average(durations, weights=weights)
         spread = np.average((rows - mean_rows) ** 2, weights=weights)
-        if len(rows) >= 3 and spread > (0.1 * mean_rows) ** 2:
+        if len(rows) >= _ENOUGH_FOR_A_LINE and spread > (0.1 * mean_rows) ** 2:
             slope = np.average((rows - mean_rows) * (durations - mean_s), weights=weights) / spread
             # a fixed cost is between nothing and the shortest batch
             self.fixed_s = float(min(max(mean_s - max(slope, 0.0) * mean_rows, 0.0), 0.95 * durations.min()))
@@ -115,9 +116,10 @@ class MicroBatchController:
     def step(self, batch: MicroBatch) -> ShedDecision:
         """Learn from a batch, decide for a later one."""
         before, self._before = self._before, batch
-        self.cost.observe(batch.kept, batch.duration_s)
         if before is None:
+            # nothing is learned from the first batch: it pays for class loading and compilation
             return ShedDecision(self.shed_ratio)
+        self.cost.observe(batch.kept, batch.duration_s)
         width_s = self._width_s(before, batch)
         delay_s = self._delay_s(batch, width_s)
         if batch.rows == 0 or self.cost.cost_s is None:
