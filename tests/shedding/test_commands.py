@@ -45,6 +45,13 @@ def test_capacity_and_cost_are_two_ways_to_say_the_same(counts: Path) -> None:
     assert invoke(*common, "--capacity", 200) == invoke(*common, "--cost", "4ms")
 
 
+def test_a_micro_batch_engine(counts: Path, tmp_path: Path) -> None:
+    common = (counts, "--target-delay", "2s", "--scale", 10, "--plant", "micro-batch", "--json")
+    none, closed = invoke(*common, "--laws", "none,ctrl-batch", "--plot", tmp_path / "delay.png")
+    assert none["loss_ratio"] == 0.0
+    assert closed["max_overshoot_s"] < none["max_overshoot_s"]  # type: ignore[operator]
+
+
 def test_a_plot_is_written(counts: Path, tmp_path: Path) -> None:
     invoke(counts, "--target-delay", "2s", "--laws", "ctrl", "--json", "--plot", tmp_path / "delay.png")
     assert (tmp_path / "delay.png").stat().st_size > 0

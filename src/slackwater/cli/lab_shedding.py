@@ -16,6 +16,7 @@ from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding.costs import constant_cost
+from slackwater.sim.shedding.microbatch import run_micro_batches
 from slackwater.sim.shedding.recorded import read_arrivals
 from slackwater.sim.shedding.run import Outcome, Setup, run
 
@@ -30,6 +31,14 @@ PAPER_CAPACITY_PER_S = 190.0
 @click.option("--headroom", type=float, default=0.97, show_default=True, help="H: the share of time for the query.")
 @click.option("--laws", default="none,aurora,baseline,ctrl", show_default=True, help="Comma-separated names.")
 @click.option("--period", default="1s", show_default=True, help="T, the control period.")
+@click.option(
+    "--plant",
+    type=click.Choice(["queue", "micro-batch"]),
+    default="queue",
+    show_default=True,
+    help="The paper's queue, or an engine like Spark whose trigger fires every period (then see ctrl-batch).",
+)
+@click.option("--fixed-cost", default="150ms", show_default=True, help="What every micro-batch costs by itself.")
 @click.option("--actuator", type=click.Choice(["entry", "queue"]), default="entry", show_default=True)
 @click.option("--time-column", help="The column of arrival times (one row an arrival).")
 @click.option("--count-column", help="The column of counts (one row a second).")
@@ -47,6 +56,8 @@ def command(
     headroom: float,
     laws: str,
     period: str,
+    plant: str,
+    fixed_cost: str,
     actuator: str,
     time_column: str | None,
     count_column: str | None,
@@ -95,16 +106,34 @@ def command(
         actuator=actuator,
         seed=seed,
     )
+    fixed_s = units.duration_ms(fixed_cost, option="fixed_cost") / 1e3
+
+    def outcome_of(law: str) -> Outcome:
+        if plant == "queue":
+            return run(law, setup)
+        batches = run_micro_batches(
+            law,
+            arrivals_s,
+            target_s=promise.max_delay_s,
+            trigger_s=period_s,
+            fixed_s=fixed_s,
+            cost_s=cost_s / headroom,
+            seed=seed,
+        )
+        return batches.outcome(law, arrivals_s, promise.max_delay_s, period_s)
+
     console = Console(stderr=as_json)
     with Progress(console=console, transient=True) as progress:
-        outcomes = [run(name, setup) for name in progress.track(names, description="laws")]
+        outcomes = [outcome_of(name) for name in progress.track(names, description="laws")]
     if plot is not None:
         _plot(plot, outcomes, promise.max_delay_s)
     if as_json:
         click.echo(json.dumps([outcome.as_json() for outcome in outcomes], indent=2))
         return
     capacity_per_s = headroom / cost_s
-    console.print(_table(outcomes, f"target {target_delay}, capacity {capacity_per_s:.4g} rows/s ({actuator} shedder)"))
+    console.print(
+        _table(outcomes, f"target {target_delay}, capacity {capacity_per_s:.4g} rows/s ({plant}, {actuator} shedder)")
+    )
     load = len(arrivals_s) / seconds
     console.print(
         f"mean load {load:.4g} rows/s = {load / capacity_per_s:.2f}× capacity; "

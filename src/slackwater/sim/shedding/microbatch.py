@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slackwater.control.shedding import make_law
 from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController, ShedDecision
 from slackwater.promises import Timeliness
+from slackwater.sim.shedding.run import Outcome
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +29,18 @@ class MicroBatchRun:
     def loss_ratio(self) -> float:
         """Shed / offered."""
         return float(np.isnan(self.delays_s).mean())
+
+    def outcome(self, law: str, arrivals_s: Floats, target_s: float, period_s: float) -> Outcome:
+        """The same run as figures of merit, and signals in periods of that length."""
+        periods = int(arrivals_s[-1] / period_s) + 1
+        ends_s = (np.arange(periods) + 1) * period_s
+        starts_s = np.array([batch.started_s for batch in self.batches])
+        shed = np.array([1.0 - batch.kept / batch.rows for batch in self.batches])
+        # the batch that reads the rows of a period is the first that starts after it
+        reader = np.minimum(np.searchsorted(starts_s, ends_s), len(starts_s) - 1)
+        waiting = np.searchsorted(arrivals_s, ends_s) - np.searchsorted(arrivals_s, starts_s[np.maximum(reader - 1, 0)])
+        signals = {"shed_ratio": shed[reader], "backlog": waiting.astype(np.float64)}
+        return Outcome(law, arrivals_s, self.delays_s, np.full(len(arrivals_s), target_s), period_s, signals)
 
 
 def run_micro_batches(
