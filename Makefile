@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead bench-shedding
+.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead bench-disorder bench-shedding
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
@@ -53,6 +53,9 @@ wheel: $(READY)      ## build dist/*.whl
 
 bench-overhead: setup  ## what the one-line promise costs
 	@$(BIN)/python benchmarks/overhead.py
+
+bench-disorder: setup  ## every method on every trace with two clocks (some minutes)
+	@$(BIN)/python benchmarks/disorder.py
 
 bench-shedding: setup  ## overload a query on Spark, law by law
 	@$(BIN)/python benchmarks/shedding.py

@@ -25,7 +25,6 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.streaming.noDataProgressEventInterval", "200")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")

@@ -7,21 +7,27 @@
     events = sw.with_drop_ratio(events, "ts", 0.01)    # instead of events.withWatermark("ts", "10 minutes")
 """
 
-from slackwater.control.disorder import method_names
-from slackwater.control.shedding import law_names
-from slackwater.errors import SlackwaterError
-from slackwater.spark.completeness import with_drop_ratio
-from slackwater.spark.estimates import (
-    avg_error,
-    count_error,
-    estimated_avg,
-    estimated_count,
-    estimated_sum,
-    shed_share,
-    sum_error,
-)
-from slackwater.spark.report import Report, report
-from slackwater.spark.timeliness import with_max_delay
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slackwater.control.disorder import method_names
+    from slackwater.control.shedding import law_names
+    from slackwater.errors import SlackwaterError
+    from slackwater.spark.completeness import with_drop_ratio
+    from slackwater.spark.estimates import (
+        avg_error,
+        count_error,
+        estimated_avg,
+        estimated_count,
+        estimated_sum,
+        shed_share,
+        sum_error,
+    )
+    from slackwater.spark.report import Report, report
+    from slackwater.spark.timeliness import with_max_delay
 
 __all__ = [
     "Report",
@@ -42,3 +48,31 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# Spark starts Python workers that import single modules of this package: they must not pay for all of it.
+_HOMES = {
+    "Report": "slackwater.spark.report",
+    "SlackwaterError": "slackwater.errors",
+    "avg_error": "slackwater.spark.estimates",
+    "count_error": "slackwater.spark.estimates",
+    "estimated_avg": "slackwater.spark.estimates",
+    "estimated_count": "slackwater.spark.estimates",
+    "estimated_sum": "slackwater.spark.estimates",
+    "law_names": "slackwater.control.shedding",
+    "method_names": "slackwater.control.disorder",
+    "report": "slackwater.spark.report",
+    "shed_share": "slackwater.spark.estimates",
+    "sum_error": "slackwater.spark.estimates",
+    "with_drop_ratio": "slackwater.spark.completeness",
+    "with_max_delay": "slackwater.spark.timeliness",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'slackwater' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

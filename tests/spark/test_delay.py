@@ -13,8 +13,6 @@ import slackwater as sw
 from slackwater.control.shedding import Status, register
 from slackwater.errors import InvalidOption, InvalidStream, UnknownName
 from slackwater.spark.delay_report import DelayReport
-from slackwater.spark.report import report_of
-from slackwater.spark.supervisor import supervisor_of
 from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start
 
 pytestmark = pytest.mark.spark
@@ -42,8 +40,8 @@ class Scripted:
         self._step = snapshot["step"]
 
 
-def delay_of(spark: SparkSession, query: Any) -> DelayReport:
-    (delay,) = report_of(supervisor_of(spark), query).delays
+def delay_of(query: Any) -> DelayReport:
+    (delay,) = sw.report(query).delays
     return delay
 
 
@@ -58,8 +56,8 @@ def run(spark: SparkSession, folder: Path, result: DataFrame, stream: FileStream
     try:
         for batch in range(batches):
             stream.put(numbered(batch))
-            settle(spark, query)
-        return delay_of(spark, query)
+            settle(query)
+        return delay_of(query)
     finally:
         query.stop()
 
@@ -109,8 +107,8 @@ def test_a_restarted_query_goes_on_with_its_ratio_and_its_ledger(spark: SparkSes
     run(spark, tmp_path, events(), stream, 2)
     query = start(events(), tmp_path)
     stream.put(numbered(2))
-    settle(spark, query)
-    delay = delay_of(spark, query)
+    settle(query)
+    delay = delay_of(query)
     query.stop()
     out = collected(spark, tmp_path).toPandas()
     assert (delay.ledger.input, delay.ledger.on_time) == (1500, len(out))
@@ -124,8 +122,8 @@ def test_both_promises_together(spark: SparkSession, tmp_path: Path) -> None:
     query = start(events, tmp_path)
     for batch in range(4):
         stream.put(numbered(batch))
-        settle(spark, query)
-    report = report_of(supervisor_of(spark), query)
+        settle(query)
+    report = sw.report(query)
     query.stop()
     (promise,), (delay,) = report.promises, report.delays
     assert delay.ledger.input == 2000 and delay.ledger.shed > 0
@@ -142,7 +140,7 @@ def test_sums_and_counts_are_unbiased_and_their_errors_honest(spark: SparkSessio
     query = start(events, tmp_path)
     for _ in range(batches):
         stream.put([{"run": run, "x": float(x)} for run in range(runs) for x in range(per_batch)])
-        settle(spark, query)
+        settle(query)
     query.stop()
     estimates = (
         collected(spark, tmp_path)

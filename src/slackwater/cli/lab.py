@@ -5,6 +5,7 @@ from __future__ import annotations
 from slackwater.cli.lazy import LazyGroup
 
 VERBS: dict[str, tuple[str, str]] = {
+    "disorder": ("slackwater.cli.lab_disorder", "Compare methods of disorder control on a stream."),
     "shedding": ("slackwater.cli.lab_shedding", "Laws of load shedding on recorded arrivals."),
 }
 

@@ -75,15 +75,15 @@ class DelayDesk:
         if decision is None:
             return
         # the ratio first: the next micro-batch may be about to read it
-        self._publish(spec)
+        self._publish(keeper)
         if decision.warning is not None:
             _log.warning("%s (promise %r)", decision.warning, spec.name)
         replace(spec.exchange.snapshot_path(query_id), json.dumps(keeper.snapshot()))
 
-    def _publish(self, spec: DelaySpec) -> None:
-        live = self._live(spec.name)
-        if live:
-            spec.exchange.shed_by(max(keeper.controller.shed_ratio for keeper in live))
+    def _publish(self, decided_now: DelayKeeper) -> None:
+        # a query that has just ended counts too: what its last micro-batch decided is there when it starts again
+        keepers = [decided_now, *self._live(decided_now.spec.name)]
+        decided_now.spec.exchange.shed_by(max(keeper.controller.shed_ratio for keeper in keepers))
 
     def _live(self, name: str) -> list[DelayKeeper]:
         active = self._active()

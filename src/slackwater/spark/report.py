@@ -6,7 +6,6 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from slackwater.control.ledger import Ledger
@@ -14,7 +13,7 @@ from slackwater.errors import UnknownName
 from slackwater.promises import Completeness
 from slackwater.spark.delay_report import DelayReport, delay_report_of
 from slackwater.spark.keeper import Keeper
-from slackwater.spark.supervisor import Supervisor, supervisor_of
+from slackwater.spark.supervisor import delay_keepers_of, keepers_of
 from slackwater.units import duration_text, percent
 
 
@@ -103,17 +102,12 @@ class Report:
 
 def report(query: StreamingQuery) -> Report:
     """How the query keeps its promises, counting every micro-batch that it has committed."""
-    spark = SparkSession.active()
-    return report_of(supervisor_of(spark), query)
-
-
-def report_of(supervisor: Supervisor, query: StreamingQuery) -> Report:
-    """The report of a query that this supervisor listens to."""
     progress = query.lastProgress
-    last_batch = -1 if progress is None else int(progress["batchId"])
-    keepers = supervisor.keepers_of(str(query.id), last_batch)
-    delays = supervisor.delay_keepers_of(str(query.id), last_batch)
-    if not keepers and not delays and progress is not None:
+    if progress is None:
+        return Report(str(query.id), ())
+    last_batch = int(progress["batchId"])
+    keepers, delays = keepers_of(str(query.id), last_batch), delay_keepers_of(str(query.id), last_batch)
+    if not keepers and not delays:
         raise UnknownName(
             "no-promise",
             f"query {query.id} makes no promise",

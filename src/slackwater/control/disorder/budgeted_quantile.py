@@ -90,9 +90,7 @@ class BudgetedQuantile:
         if refs is None:
             self._fronts(batch)
             refs = self._start = self._references(clock)
-            self._tails = [
-                [Tail(h / self.ratio, min(1.0, 6 * self.ratio)) for h in self.horizons] for _ in refs
-            ]
+            self._tails = [[Tail(h / self.ratio, min(1.0, 6 * self.ratio)) for h in self.horizons] for _ in refs]
         lowest = float(values.min())
         for ref, tails in zip(refs.tolist(), self._tails, strict=True):
             highest = ref - lowest
