@@ -104,15 +104,13 @@ def burst_rates(seconds: int, mean_per_s: float, trace: Path | None, speed: floa
 
 
 def run_law(
-    spark: SparkSession, law: str, rates: Floats, seconds: int, target_s: float, work: int, folder: Path
+    spark: SparkSession, law: str, rates: Floats, target_s: float, work: int, folder: Path, steady: bool
 ) -> tuple[list[DelayRecord], Floats, float]:
-    """The history of one run: calm, overload, calm."""
+    """The history of one run, when its rows arrived, and when that began."""
     arrivals_s = rows_from_rates(rates)
-    np.save(folder / "arrivals.npy", arrivals_s)
     start_s = time.time() + 5.0
-    events = sw.with_max_delay(
-        replay(spark, folder / "arrivals.npy", int(start_s * 1e6)), target_s, arrival="arrived", law=law
-    )
+    source = _steady(spark, rates) if steady else _bursts(spark, arrivals_s, start_s, folder)
+    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law)
     result = events.select("shed_weight", expensive(work).alias("c")).agg(
         sw.estimated_count().alias("rows"), F.sum("c").alias("total")
     )
@@ -134,7 +132,36 @@ def run_law(
             break
     query.stop()
     assert keeper is not None
-    return list(keeper.history), arrivals_s, start_s
+    history = list(keeper.history)
+    if steady:
+        # row i arrives at i/rate; the first batch, which is whole, tells when the first row did
+        first = history[0].batch
+        assert first.mean_arrival_s is not None
+        start_s = first.mean_arrival_s - (first.rows - 1) / 2 / float(rates[0])
+    return history, arrivals_s, start_s
+
+
+def _bursts(spark: SparkSession, arrivals_s: Floats, start_s: float, folder: Path) -> DataFrame:
+    np.save(folder / "arrivals.npy", arrivals_s)
+    return replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
+
+
+def _steady(spark: SparkSession, rates: Floats) -> DataFrame:
+    """Spark's own rate source: needs no Python worker, has no bursts, and offers rows once a second."""
+    rows = spark.readStream.format("rate").option("rowsPerSecond", round(float(rates[0]))).load()
+    return rows.selectExpr("value id", "timestamp arrived", "cast(value * 7919 % 1000 as double) value")
+
+
+def warm_up(spark: SparkSession, work: int, folder: Path) -> None:
+    """Load and compile everything once, so that the first run does not pay for all."""
+    rows = _steady(spark, np.full(1, 100.0))
+    result = sw.with_max_delay(rows, "1 hour", arrival="arrived").agg(F.sum(expensive(work)), sw.estimated_count())
+    writer = result.writeStream.outputMode("complete").format("memory").queryName("warm_up")
+    query = writer.option("checkpointLocation", str(folder)).start()
+    patience_s = time.monotonic() + 180
+    while time.monotonic() < patience_s and (query.lastProgress is None or query.lastProgress["batchId"] < 8):
+        query.awaitTermination(0.2)
+    query.stop()
 
 
 def measure(
@@ -151,11 +178,11 @@ def measure(
     first, batch_violation_s, shed = 0, 0.0, 0
     for record in history:
         batch = record.batch
-        last = first + batch.rows
+        last = min(first + batch.rows, len(arrivals_s))
         committed_s = batch.started_s + batch.duration_s - start_s
         delays[first:last] = committed_s - arrivals_s[first:last]
         weights[first:last] = batch.kept / max(batch.rows, 1)
-        if batch.rows and arrivals_s[min(last, len(arrivals_s)) - 1] >= WARM_UP_S:
+        if last > first and arrivals_s[last - 1] >= WARM_UP_S:
             mean_s = float(delays[first:last].mean())
             batch_violation_s += max(mean_s - target_s, 0.0) * batch.kept
         first = last
@@ -291,6 +318,7 @@ def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
 @click.option("--work", default=1000, show_default=True, help="Sines a row.")
 @click.option("--capacity", type=float, help="Rows a second that count as capacity; else it is measured.")
 @click.option("--trace", type=click.Path(exists=True, path_type=Path), help="A recorded trace for the bursts.")
+@click.option("--steady", is_flag=True, help="A constant overload from Spark's rate source instead of bursts.")
 @click.option("--speed", default=1.0, show_default=True, help="Replay the trace so many times as fast.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("bench-shedding"), show_default=True)
 def main(
@@ -302,6 +330,7 @@ def main(
     work: int,
     capacity: float | None,
     trace: Path | None,
+    steady: bool,
     speed: float,
     out: Path,
 ) -> None:
@@ -324,19 +353,19 @@ def main(
             if "overload" in chosen:
                 per_s = capacity_per_s(spark, work) if capacity is None else capacity
                 console.print(f"capacity {per_s:,.0f} rows/s")
+                warm_up(spark, work, Path(temporary) / "warm-up")
                 runs = []
                 for overload in overloads:
-                    rates = np.concatenate(
-                        [
-                            np.full(WARM_UP_S, CALM_RATIO * per_s),
-                            burst_rates(seconds, overload * per_s, trace, speed),
-                            np.full(10, CALM_RATIO * per_s),
-                        ]
+                    calm, burst = np.full(WARM_UP_S, CALM_RATIO * per_s), overload * per_s
+                    rates = (
+                        np.full(WARM_UP_S + seconds, float(round(burst)))
+                        if steady
+                        else np.concatenate([calm, burst_rates(seconds, burst, trace, speed), calm])
                     )
                     for law in laws:
                         folder = Path(temporary) / f"{law}-{overload:g}"
                         folder.mkdir()
-                        history, arrivals_s, start_s = run_law(spark, law, rates, seconds, target_s, work, folder)
+                        history, arrivals_s, start_s = run_law(spark, law, rates, target_s, work, folder, steady)
                         runs.append(measure(law, overload, history, arrivals_s, start_s, target_s, seconds))
                         title = f"{law} at {overload:g}× capacity, target {target_s:g} s"
                         plot(out / f"{law}-{overload:g}.png", title, history, start_s, target_s)

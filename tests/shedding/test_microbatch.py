@@ -124,3 +124,14 @@ def test_a_resumed_controller_decides_the_same() -> None:
     second.step(batches[9])
     for batch in batches[10:20]:
         assert first.step(batch).shed_ratio == second.step(batch).shed_ratio
+
+
+def test_an_empty_batch_changes_nothing_and_a_long_silence_ends_the_shedding() -> None:
+    controller = MicroBatchController(Timeliness(2.0), make_law("ctrl-batch"))
+    for k in range(4):
+        ratio = controller.step(MicroBatch(k * 5.0, 5.0, 10_000, 10_000)).shed_ratio
+    assert ratio > 0.0
+    assert controller.step(MicroBatch(20.0, 0.1, 0, 0)).shed_ratio == ratio
+    # the last batch with rows began at 15 s and took 5 s; two seconds later nobody can be waiting any more
+    assert controller.silence(21.9) == ratio
+    assert controller.silence(22.1) == 0.0

@@ -56,6 +56,12 @@ class DelayDesk:
             if spec is not None:
                 self._on_batch(spec, progress, metrics.asDict())
 
+    def on_idle(self, query_id: str, now_ms: float) -> None:
+        """Spark looked for rows and found none."""
+        for keeper in self.keepers_of(query_id):
+            if keeper.controller.shed_ratio > 0 and keeper.controller.silence(now_ms / 1e3) == 0.0:
+                self._publish(keeper)
+
     def _on_batch(self, spec: DelaySpec, progress: StreamingQueryProgress, metrics: dict[str, Any]) -> None:
         query_id = str(progress.id)
         keeper = self._keepers.get((query_id, spec.name))

@@ -78,7 +78,8 @@ class DelayKeeper:
         if decision.delay_s is not None:
             self._delayed_row_s += batch.kept * decision.delay_s
             self._delayed_rows += batch.kept
-        self.history.append(DelayRecord(batch_id, batch, shed_ratio, decision))
+        if batch.rows:
+            self.history.append(DelayRecord(batch_id, batch, shed_ratio, decision))
         return decision
 
     @property

@@ -112,6 +112,7 @@ class Supervisor(StreamingQueryListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         now_ms = _parse_ms(event.timestamp)
         with self._changed:
+            self._delays.on_idle(str(event.id), now_ms)
             for (query_id, _name), keeper in self._keepers.items():
                 if query_id == str(event.id):
                     keeper.on_idle(now_ms)

@@ -115,6 +115,9 @@ class MicroBatchController:
 
     def step(self, batch: MicroBatch) -> ShedDecision:
         """Learn from a batch, decide for a later one."""
+        if batch.rows == 0:
+            # rows go on arriving while an empty batch runs (a heartbeat's, say): it is no batch of its own
+            return ShedDecision(self.silence(batch.started_s))
         before, self._before = self._before, batch
         if before is None:
             # nothing is learned from the first batch: it pays for class loading and compilation
@@ -122,9 +125,8 @@ class MicroBatchController:
         self.cost.observe(batch.kept, batch.duration_s)
         width_s = self._width_s(before, batch)
         delay_s = self._delay_s(batch, width_s)
-        if batch.rows == 0 or self.cost.cost_s is None:
-            self.shed_ratio = 0.0
-            return ShedDecision(0.0, delay_s)
+        if self.cost.cost_s is None:
+            return ShedDecision(self.shed_ratio, delay_s)
         load_per_s = batch.rows / width_s
         next_width_s = max(self._trigger_s or 0.0, batch.duration_s)
         headroom = max(1.0 - self.cost.fixed_s / next_width_s, _LEAST_HEADROOM)
@@ -141,6 +143,13 @@ class MicroBatchController:
         )
         self.shed_ratio = min(shed_ratio(self.law.admit_per_s(status), load_per_s), MOST_SHED)
         return ShedDecision(self.shed_ratio, delay_s, load_per_s, capacity_per_s, warning)
+
+    def silence(self, now_s: float) -> float:
+        """No row has come: the shed ratio stays for as long as a delay may be, then nothing is shed any more."""
+        last = self._before
+        if last is None or now_s - last.started_s > last.duration_s + self.promise.max_delay_s:
+            self.shed_ratio = 0.0
+        return self.shed_ratio
 
     def _width_s(self, before: MicroBatch, batch: MicroBatch) -> float:
         """How long the batch's rows had time to arrive; a gap in which nothing came is not part of it."""
