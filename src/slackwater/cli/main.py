@@ -10,6 +10,7 @@ from slackwater.cli.lazy import LazyGroup
 from slackwater.errors import SlackwaterError
 
 VERBS = {
+    "advise": ("slackwater.cli.advise", "What to write in withWatermark, from recorded rows."),
     "demo": ("slackwater.cli.demo", "See a real Spark query keep a drop ratio."),
     "lab": ("slackwater.cli.lab", "Try methods on recorded streams, without Spark."),
     "reproduce": ("slackwater.cli.reproduce", "Run a paper's experiments again."),
