@@ -65,14 +65,14 @@ def figure_12(folder: Path, report: Report) -> list[Claim]:
 
 def _claims(kind: str, variant: str, relative: dict[str, tuple[float, ...]], ctrl_loss: float) -> list[Claim]:
     where = f"{kind}, {variant}"
-    paper = {"aurora": {"web": "205×", "pareto": "far more"}, "baseline": {"web": "23×", "pareto": "more"}}
+    paper = {"aurora": {"web": "205×", "pareto": "far above"}, "baseline": {"web": "23×", "pareto": "above"}}
     claims = []
     for law in ("aurora", "baseline"):
         violations, delayed, overshoot, _ = relative[law]
         claims.append(
             Claim(
                 f"12A–C {law.upper()} ({where})",
-                f"{paper[law][kind]} the accumulated violations of CTRL, delayed tuples and overshoot alike",
+                f"{paper[law][kind]} CTRL's accumulated violations; delayed tuples and overshoot alike",
                 f"violations {times(violations)}, delayed {times(delayed)}, overshoot {times(overshoot)}",
                 violations > 1 and delayed > 1 and overshoot > 1,
                 NOT_WORSE if law == "baseline" and violations < 2 else "",
