@@ -78,6 +78,13 @@ def test_nothing_is_shed_below_capacity() -> None:
     assert run("ctrl-batch", rates).loss_ratio == 0.0
 
 
+def test_nothing_is_shed_where_longer_batches_bear_the_load() -> None:
+    # a batch of one second could do 850 rows/s, one of the target's duration (1.27 s) 881 rows/s; the fixed cost must
+    # have been seen before, on a load that varies
+    varied = np.random.default_rng(1).uniform(200, 700, 40)
+    assert run("ctrl-batch", np.concatenate([varied, np.full(60, 865.0)]), noise=0.0).loss_ratio == 0.0
+
+
 def test_the_loss_ends_within_a_few_batches_of_a_burst() -> None:
     rates = np.concatenate([np.full(20, 300.0), np.full(30, 3000.0), np.full(60, 300.0)])
     result = run("ctrl-batch", rates)
