@@ -14,11 +14,38 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slackwater.control.disorder import method_names
+    from slackwater.control.shedding import law_names
     from slackwater.errors import SlackwaterError
     from slackwater.spark.completeness import with_drop_ratio
+    from slackwater.spark.estimates import (
+        avg_error,
+        count_error,
+        estimated_avg,
+        estimated_count,
+        estimated_sum,
+        shed_share,
+        sum_error,
+    )
     from slackwater.spark.report import Report, report
+    from slackwater.spark.timeliness import with_max_delay
 
-__all__ = ["Report", "SlackwaterError", "__version__", "method_names", "report", "with_drop_ratio"]
+__all__ = [
+    "Report",
+    "SlackwaterError",
+    "__version__",
+    "avg_error",
+    "count_error",
+    "estimated_avg",
+    "estimated_count",
+    "estimated_sum",
+    "law_names",
+    "method_names",
+    "report",
+    "shed_share",
+    "sum_error",
+    "with_drop_ratio",
+    "with_max_delay",
+]
 
 __version__ = "0.1.0"
 
@@ -26,9 +53,18 @@ __version__ = "0.1.0"
 _HOMES = {
     "Report": "slackwater.spark.report",
     "SlackwaterError": "slackwater.errors",
+    "avg_error": "slackwater.spark.estimates",
+    "count_error": "slackwater.spark.estimates",
+    "estimated_avg": "slackwater.spark.estimates",
+    "estimated_count": "slackwater.spark.estimates",
+    "estimated_sum": "slackwater.spark.estimates",
+    "law_names": "slackwater.control.shedding",
     "method_names": "slackwater.control.disorder",
     "report": "slackwater.spark.report",
+    "shed_share": "slackwater.spark.estimates",
+    "sum_error": "slackwater.spark.estimates",
     "with_drop_ratio": "slackwater.spark.completeness",
+    "with_max_delay": "slackwater.spark.timeliness",
 }
 
 

@@ -103,3 +103,28 @@ class Precision:
                 "write 0.9 or '95%'; for certainty use a bound of zero",
             )
         return cls(bound, relative, belief)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeliness:
+    """The mean delay stays at or below ``max_delay_s`` seconds (``DELAY``), at the price of rows shed under overload.
+
+    Nothing is shed while the load is below capacity and the delay below the target. A target that one row alone
+    already exceeds cannot be kept; the controller then says so and does its best.
+    """
+
+    max_delay_s: float
+
+    @classmethod
+    def of(cls, max_delay: Duration) -> Timeliness:
+        """The promise from a duration as users write it.
+
+        >>> Timeliness.of("2 seconds").max_delay_s
+        2.0
+        """
+        delay_ms = units.duration_ms(max_delay, option="max_delay")
+        if delay_ms <= 0:
+            raise InvalidOption(
+                "no-delay-at-all", f"max_delay={max_delay!r} leaves no time to work", "allow more than nothing"
+            )
+        return cls(delay_ms / 1e3)
