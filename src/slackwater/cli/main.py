@@ -10,7 +10,9 @@ from slackwater.cli.lazy import LazyGroup
 from slackwater.errors import SlackwaterError
 
 VERBS = {
+    "check": ("slackwater.cli.check", "Is this query text right? Without Spark."),
     "demo": ("slackwater.cli.demo", "See a real Spark query keep a drop ratio."),
+    "explain": ("slackwater.cli.explain", "What would be done for a query. Without Spark."),
     "lab": ("slackwater.cli.lab", "Try methods on recorded streams, without Spark."),
     "reproduce": ("slackwater.cli.reproduce", "Run a paper's experiments again."),
 }

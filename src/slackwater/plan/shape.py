@@ -1,0 +1,156 @@
+"""Taking the SELECT around a windowed stream apart: keys, aggregates, outputs."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from sqlglot import exp
+
+from slackwater.language import Query
+from slackwater.language.text import located
+from slackwater.language.tree import tables_of
+from slackwater.plan.aggregates import Aggregate, is_aggregate, take_apart
+from slackwater.plan.plan import Shape
+
+WINDOW_COLUMNS = ("window_start", "window_end")
+STREAM_SLOT = "slackwater_stream"
+_REFUSED = {
+    "distinct": "SELECT DISTINCT",
+    "order": "ORDER BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "laterals": "LATERAL VIEW",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+}
+
+
+def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Aggregate, ...], Shape | None]:
+    """The aggregates of the SELECT that reads ``table``, and its shape; no shape without aggregates."""
+    index = next(i for i, other in enumerate(query.tables()) if other is table)
+    whole = query.select.copy()
+    copied = tables_of(whole)[index]
+    select = cast(exp.Select, copied.find_ancestor(exp.Select))
+    keys = _keys(select)
+    having = select.args.get("having")
+    roots = [*select.expressions, *([having.this] if having else [])]
+    calls: list[exp.Expr] = []
+    for root in roots:
+        for call in _aggregate_calls(root, keys):
+            if call not in calls:
+                calls.append(call)
+    if not calls:
+        return (), None
+    for argument, words in _REFUSED.items():
+        if select.args.get(argument):
+            raise located(
+                query.text,
+                max(query.text.upper().find(words), 0),
+                "not-in-a-stream",
+                f"{words} cannot stand beside a window over an endless stream",
+                "put the window in a subquery or leave it out",
+                length=len(words),
+            )
+    alias = copied.alias or copied.name
+    qualified = f"`{alias}`.`{attribute}`" if attribute else ""
+    aggregates = tuple(take_apart(call, number, qualified) for number, call in enumerate(calls))
+    names = [f"key_{number}" for number in range(len(keys))]
+    outputs, plain = [], []
+    for projection in select.expressions:
+        if isinstance(projection, exp.Star):
+            raise located(query.text, max(query.text.find("*"), 0), "star", "* cannot be aggregated", "name columns")
+        name = _output_name(projection)
+        body = projection.this if isinstance(projection, exp.Alias) else projection
+        outputs.append((name, _rewrite(body, keys, names, calls, aggregates, True)))
+        plain.append((name, _rewrite(body, keys, names, calls, aggregates, False)))
+    plain_having = _rewrite(having.this, keys, names, calls, aggregates, False) if having else None
+    merged_having = _rewrite(having.this, keys, names, calls, aggregates, True) if having else None
+    shape = Shape(
+        keys=tuple(str(key.sql(dialect="spark")) for key in keys),
+        key_names=tuple(names),
+        outputs=tuple(outputs),
+        plain_outputs=tuple(plain),
+        having=merged_having,
+        plain_having=plain_having,
+        source=_source(select, copied, alias),
+        alias=alias,
+        whole=select is whole,
+    )
+    return aggregates, shape
+
+
+def _output_name(projection: exp.Expr) -> str:
+    """The name that Spark would give the column."""
+    if isinstance(projection, exp.Alias | exp.Column):
+        return str(projection.alias_or_name)
+    return str(projection.sql(dialect="spark", normalize_functions="lower"))
+
+
+def _keys(select: exp.Select) -> list[exp.Expr]:
+    """The group keys, with ordinals, aliases and ALL replaced by what they stand for; the window is always one."""
+    group = select.args.get("group")
+    projections = [(p.alias, p.this if isinstance(p, exp.Alias) else p) for p in select.expressions]
+    if group is None:
+        return []
+    if group.args.get("all"):
+        found = [body for _, body in projections if not any(is_aggregate(node) for node in body.walk())]
+    else:
+        found = []
+        for key in group.expressions:
+            if isinstance(key, exp.Literal) and not key.is_string:
+                found.append(projections[int(key.name) - 1][1])
+                continue
+            by_alias = [body for alias, body in projections if alias and key == exp.column(alias)]
+            found.append(by_alias[0] if by_alias else key)
+    return [key for key in found if key.name.lower() not in WINDOW_COLUMNS]
+
+
+def _aggregate_calls(root: exp.Expr, keys: list[exp.Expr]) -> list[exp.Expr]:
+    """The aggregate calls below ``root``, outermost first, keys left out."""
+    if root in keys:
+        return []
+    if is_aggregate(root):
+        return [root]
+    found: list[exp.Expr] = []
+    for child in root.iter_expressions():
+        found += _aggregate_calls(child, keys)
+    return found
+
+
+def _rewrite(
+    body: exp.Expr,
+    keys: list[exp.Expr],
+    names: list[str],
+    calls: list[exp.Expr],
+    aggregates: tuple[Aggregate, ...],
+    merged: bool,
+) -> str:
+    """``body`` over the columns that hold keys, and parts if they are ``merged``, else the rows themselves."""
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        if node in keys:
+            return exp.column(names[keys.index(node)])
+        if node in calls:
+            aggregate = aggregates[calls.index(node)]
+            return exp.Paren(this=exp.Var(this=aggregate.lower if merged and aggregate.mergeable else aggregate.plain))
+        for child in list(node.iter_expressions()):
+            new = replace(child)
+            if new is not child:
+                child.replace(new)
+        return node
+
+    return str(replace(body.copy()).sql(dialect="spark"))
+
+
+def _source(select: exp.Select, table: exp.Table, alias: str) -> str:
+    """FROM, joins and WHERE of the SELECT, with a slot for the stream."""
+    table.replace(exp.alias_(exp.to_table(STREAM_SLOT), alias, table=True, quoted=True))
+    bare = exp.Select(expressions=[exp.Star()])
+    for argument in ("with_", "from_", "joins", "where"):
+        part = select.args.get(argument)
+        if part:
+            bare.set(argument, [p.copy() for p in part] if isinstance(part, list) else part.copy())
+    return str(bare.sql(dialect="spark")).removeprefix("SELECT * ")
