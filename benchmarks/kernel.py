@@ -1,4 +1,4 @@
-"""Rows per second of the window operator alone, on one core: MAX and AVG over a time window, one result per row."""
+"""Rows per second of processor time of the window operator alone: MAX and AVG, batches of a million rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from slackwater.kernel import Rows, WindowOperator, WindowSpec
 
 ROWS_PER_S = 10_000
-BATCH = 200_000
+BATCH = 1_000_000
 
 
 def rows_per_s(window: WindowSpec, keys: int, batches: int) -> float:
@@ -23,9 +23,9 @@ def rows_per_s(window: WindowSpec, keys: int, batches: int) -> float:
         made.append(
             (Rows.of(at, rng.integers(0, keys, BATCH), (rng.normal(size=BATCH),)), int(arrival[-1]) - 6_000_000)
         )
-    start = time.perf_counter()
+    start = time.process_time()
     results = sum(len(operator.push(rows, heartbeat)[0]) for rows, heartbeat in made)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     assert operator.late == 0 and results > 0
     return batches * BATCH / seconds
 
@@ -39,7 +39,7 @@ def main() -> None:
         ("60 s every 1 s, 100 groups", WindowSpec(60_000_000, 1_000_000, aggregates=both), 100),
         ("the last 100 tuples", WindowSpec(100, tuples=True, aggregates=both), 1),
     ):
-        print(f"{name:<28} {rows_per_s(spec, keys, 15) / 1e6:6.2f} million rows/s")
+        print(f"{name:<28} {rows_per_s(spec, keys, 4) / 1e6:6.2f} million rows/s")
 
 
 if __name__ == "__main__":

@@ -83,14 +83,19 @@ def _extreme(better: np.ufunc, worst: float) -> Callable[[Floats, Ints, Ints], F
         level_of[length <= 0] = -1
         nulls = np.isnan(values)
         table = np.where(nulls, worst, values) if nulls.any() else values
-        for level in range(int(level_of.max()) + 1):
+        wanted = np.bincount(level_of[level_of >= 0], minlength=1)
+        spare = (
+            np.empty_like(table),
+            np.empty_like(table),
+        )  # two levels at a time: fresh memory costs more than the work
+        for level in range(len(wanted)):
             if level:
                 step = 1 << (level - 1)
-                table = better(table[:-step], table[step:])
-            chosen = np.flatnonzero(level_of == level)
-            if len(chosen):
-                first, last = low[chosen], high[chosen] - (1 << level)
-                answer[chosen] = better(table[first], table[last])
+                table = better(table[:-step], table[step:], out=spare[level % 2][: len(table) - step])
+            if not wanted[level]:
+                continue
+            chosen = slice(None) if wanted[level] == len(low) else np.flatnonzero(level_of == level)
+            answer[chosen] = better(table[low[chosen]], table[high[chosen] - (1 << level)])
         if nulls.any():
             answer[_count(values, low, high) == 0] = np.nan
         return answer

@@ -15,12 +15,12 @@ class RecordStore:
     Insertion is constant a row: the slack buffer is a circular array of buckets, each a stretch of the
     attribute, and a batch is dealt out to them by a radix sort of bucket numbers. A bucket is put in order
     once, when the heartbeat passes it. Rows above the ring wait beside it, and are dealt out when the ring
-    reaches them.
+    reaches them; if many do, the buckets are made wider.
     """
 
-    def __init__(self, columns: int, bucket_width: int) -> None:
+    def __init__(self, columns: int, bucket_width: int = 1) -> None:
         self.columns = columns
-        self.bucket_width = max(1, bucket_width)
+        self.bucket_width = bucket_width
         self.window = Rows.none(columns)
         self._ring: list[list[Rows]] = [[] for _ in range(BUCKETS)]
         self._low: int | None = None  # the bucket number at the ring's start
@@ -32,6 +32,7 @@ class RecordStore:
         if not len(rows):
             return
         self.held += len(rows)
+        self._widen(rows.attribute)
         number = rows.attribute // self.bucket_width  # Kim 2010, Section 3: array indexing by the attribute
         low = int(number.min())
         if self._low is None:
@@ -123,13 +124,34 @@ class RecordStore:
         self._beyond = []
         self._deal(rows, rows.attribute // self.bucket_width)
 
+    def _widen(self, attribute: Ints) -> None:
+        """Widen the buckets if more than a tenth of a batch would not fit the ring: a few may be from the future."""
+        place = len(attribute) - 1 - len(attribute) // 10
+        most = int(np.partition(attribute, place)[place])
+        least = int(attribute.min()) if self._low is None else self._low * self.bucket_width
+        if most - least < self.bucket_width * BUCKETS:
+            return
+        width = 4 * (most - least) // BUCKETS + 1
+        if self._low is None:
+            self.bucket_width = width
+            return
+        everything = self._take_all()
+        self._low = self._low * self.bucket_width // width
+        self.bucket_width = width
+        for rows in everything:
+            self._deal(rows, rows.attribute // width)
+
     def _rewind(self, low: int) -> None:
-        assert self._low is not None
-        everything = [Rows.concat(bucket, self.columns) for bucket in self._in_order() if bucket]
-        self._ring = [[] for _ in range(BUCKETS)]
+        everything = self._take_all()
         self._low = low
         for rows in everything:
             self._deal(rows, rows.attribute // self.bucket_width)
+
+    def _take_all(self) -> list[Rows]:
+        everything = [Rows.concat(bucket, self.columns) for bucket in [*self._in_order(), self._beyond] if bucket]
+        self._ring = [[] for _ in range(BUCKETS)]
+        self._beyond = []
+        return everything
 
     def _in_order(self) -> list[list[Rows]]:
         assert self._low is not None

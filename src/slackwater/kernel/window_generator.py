@@ -51,6 +51,11 @@ def generate(spec: WindowSpec, window: Rows, fresh: Rows, after: int | None, hea
     """
     if spec.tuples:
         return _tuples(spec, window, len(fresh), seen)
+    if spec.slide is None and _one_group(window):
+        at = fresh.attribute
+        low = np.searchsorted(window.attribute, at - spec.length + 1)
+        high = np.searchsorted(window.attribute, at + 1)
+        return _results(spec, window, low, high, at - spec.length, at, fresh.keys)
     order, codes = _by_key(window)
     rows = window.take(order)
     if spec.slide is None:
@@ -65,9 +70,13 @@ def generate(spec: WindowSpec, window: Rows, fresh: Rows, after: int | None, hea
     return _results(spec, rows, low, high, ends - spec.length, ends, rows.keys[low])
 
 
+def _one_group(rows: Rows) -> bool:
+    return not len(rows) or bool((rows.keys == rows.keys[0]).all())
+
+
 def _by_key(rows: Rows) -> tuple[Ints, Ints]:
     """The order by group, then as it is (by the attribute); and each row's group, counted from 0."""
-    if not len(rows) or (rows.keys == rows.keys[0]).all():
+    if _one_group(rows):
         return np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
     low, high = int(rows.keys.min()), int(rows.keys.max())
     if high - low < 1 << 16:
@@ -106,17 +115,25 @@ def _ends(
     if not len(attribute):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     pane = int(np.gcd(length, slide))
-    panes = np.unique(np.stack([codes, attribute // pane], axis=1), axis=0)
-    first = (panes[:, 1] * pane // slide + 1) * slide
+    number = attribute // pane
+    # Rows are ordered by (group, attribute): a pane begins where either changes.
+    begins = np.empty(len(number), dtype=bool)
+    begins[0] = True
+    np.not_equal(number[1:], number[:-1], out=begins[1:])
+    begins[1:] |= codes[1:] != codes[:-1]
+    panes, owner = number[begins] * pane, codes[begins]
     steps = np.arange(-(-length // slide)) * slide
-    ends = (first[:, None] + steps).ravel()
-    group = np.repeat(panes[:, 0], len(steps))
-    start = np.repeat(panes[:, 1] * pane, len(steps))
-    good = (ends <= heartbeat) & (start >= ends - length)
+    ends = ((panes // slide + 1) * slide)[:, None] + steps
+    good = (ends <= heartbeat) & (panes[:, None] >= ends - length)
     if after is not None:
         good &= ends > after
-    pairs = np.unique(np.stack([ends[good], group[good]], axis=1), axis=0)
-    return pairs[:, 1], pairs[:, 0]
+    group = np.broadcast_to(owner[:, None], ends.shape)[good]
+    ends = ends[good]
+    order = np.lexsort((group, ends))
+    group, ends = group[order], ends[order]
+    first = np.ones(len(ends), dtype=bool)
+    first[1:] = (ends[1:] != ends[:-1]) | (group[1:] != group[:-1])
+    return group[first], ends[first]
 
 
 def _tuples(spec: WindowSpec, window: Rows, fresh: int, seen: Ints) -> Results:
@@ -139,7 +156,7 @@ def _tuples(spec: WindowSpec, window: Rows, fresh: int, seen: Ints) -> Results:
     last = last[((seen[last] + 1) % (spec.slide or 1)) == 0] if fresh else last
     begin = np.maximum(last - spec.length + 1, 0)
     at = window.attribute
-    if not len(window) or (window.keys == window.keys[0]).all():
+    if _one_group(window):
         keys = window.keys[last]
         return _results(spec, window, begin, last + 1, at[begin], at[last], keys)
     order, codes = _by_key(window)

@@ -27,11 +27,10 @@ class WindowOperator:
     (array([ 5, 10]), array([7., 7.]), 0)
     """
 
-    def __init__(self, spec: WindowSpec, columns: int, *, slack: int | None = None, bucket_width: int = 0) -> None:
+    def __init__(self, spec: WindowSpec, columns: int, *, slack: int | None = None, bucket_width: int = 1) -> None:
         self.spec = spec
         self.slack = slack
-        width = bucket_width or (max(1, spec.length // 256) if not spec.tuples else 64)
-        self.store = RecordStore(columns, width)
+        self.store = RecordStore(columns, bucket_width)
         self.heartbeat = _NOTHING
         self.late = 0
         self.on_time = 0
