@@ -59,12 +59,14 @@ def generate(spec: WindowSpec, window: Rows, fresh: Rows, after: int | None, hea
     order, codes = _by_key(window)
     rows = window.take(order)
     if spec.slide is None:
-        position = np.empty(len(order), dtype=np.int64)
-        position[order] = np.arange(len(order))
-        mine = position[len(window) - len(fresh) :]
-        at, group = rows.attribute[mine], codes[order][mine]
+        # Searched in the order of the rows, which is kind to the cache; handed out in the order of the attribute.
+        mine = np.flatnonzero(order >= len(window) - len(fresh))
+        at, group = rows.attribute[mine], codes[order[mine]]
         low, high = _between(rows.attribute, codes[order], group, at - spec.length + 1, at + 1)
-        return _results(spec, rows, low, high, at - spec.length, at, rows.keys[mine])
+        out = _results(spec, rows, low, high, at - spec.length, at, rows.keys[mine])
+        place = np.empty(len(mine), dtype=np.int64)
+        place[order[mine] - (len(window) - len(fresh))] = np.arange(len(mine))
+        return Results(out.start[place], out.end[place], out.keys[place], tuple(a[place] for a in out.aggregates))
     group, ends = _ends(rows.attribute, codes[order], spec.length, spec.slide, after, heartbeat)
     low, high = _between(rows.attribute, codes[order], group, ends - spec.length, ends)
     return _results(spec, rows, low, high, ends - spec.length, ends, rows.keys[low])
