@@ -1,0 +1,78 @@
+"""An exact histogram of where rows lie around the heartbeat, small enough to come back with every micro-batch.
+
+Each row falls into a cell by its margin (event time − heartbeat) in microseconds, 16 cells an octave on either side of
+zero: as fine as a microsecond at the heartbeat, where the next decision is taken, and coarse far from it. Negative
+cells are exactly the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch is exact while it
+has room for every distinct item, and there are never more cells than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+_CELLS_PER_OCTAVE = 16
+_CELLS_PER_SIDE = 64 * _CELLS_PER_OCTAVE
+INVALID_CELL = 2 * _CELLS_PER_SIDE
+_KEEP = 2 * _CELLS_PER_SIDE + 1
+_SOURCE_STRIDE = 4 * _CELLS_PER_SIDE
+_SOURCE_HASHES = 1 << 32
+_KEEP_WITH_SOURCES = 100_000
+
+
+def cell_column(margin_us: Column, valid: Column, sources: list[str]) -> Column:
+    """The cell of each row; rows of different sources fall into different cells."""
+    above = F.floor(F.log2(margin_us.cast("double") + 1.0) * _CELLS_PER_OCTAVE)
+    below = -1 - F.floor(F.log2(-margin_us.cast("double")) * _CELLS_PER_OCTAVE)
+    cell = F.when(~valid, INVALID_CELL).when(margin_us >= 0, above).otherwise(below)
+    if not sources:
+        return cell.cast("int")
+    source = F.pmod(F.xxhash64(*sources), F.lit(_SOURCE_HASHES))
+    return source * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_PER_SIDE
+
+
+def count_cells(cell: Column, sources: list[str]) -> Column:
+    """The aggregate that counts the cells, as ``[(item, count), …]``."""
+    keep = _KEEP_WITH_SOURCES if sources else _KEEP
+    return F.call_function("approx_top_k", cell, F.lit(keep), F.lit(keep))
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Counted cells: the margin of each (its lower edge, so that a row is never taken for fresher than it is)."""
+
+    margins_us: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    sources: NDArray[np.int64] | None
+    below: int
+    invalid: int
+
+
+def decode_cells(counted: Iterable[tuple[int, int]], with_sources: bool) -> Cells:
+    """The cells of one micro-batch from what ``count_cells`` observed.
+
+    >>> cells = decode_cells([(0, 5), (-1, 2), (INVALID_CELL, 1)], with_sources=False)
+    >>> cells.below, cells.invalid, cells.margins_us.tolist(), cells.counts.tolist()
+    (2, 1, [0.0, -1.0442737824274138], [5, 2])
+    """
+    pairs = np.array([(int(item), int(count)) for item, count in counted], dtype=np.int64).reshape(-1, 2)
+    codes, counts = pairs[:, 0], pairs[:, 1]
+    sources = None
+    if with_sources:
+        sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_PER_SIDE
+    valid = codes != INVALID_CELL
+    below = valid & (codes < 0)
+    octaves = np.where(codes < 0, -codes, codes) / _CELLS_PER_OCTAVE
+    edges = np.where(codes < 0, -np.exp2(octaves), np.exp2(octaves) - 1.0)
+    return Cells(
+        edges[valid],
+        counts[valid],
+        None if sources is None else sources[valid],
+        int(counts[below].sum()),
+        int(counts[~valid].sum()),
+    )

@@ -1,0 +1,154 @@
+"""``with_drop_ratio``: a completeness promise in the place of a guessed watermark."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampNTZType, TimestampType
+
+from slackwater.control.disorder import DEFAULT_METHOD
+from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
+from slackwater.promises import Completeness, Duration
+from slackwater.spark.cells import cell_column, count_cells
+from slackwater.spark.control_row import heartbeat_us
+from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.keeper import PromiseSpec
+from slackwater.spark.location import exchange_for
+from slackwater.spark.supervisor import METRICS_PREFIX, Supervisor, supervisor_of
+
+_WATERMARK_METADATA = "spark.watermarkDelayMs"
+_DAY_US = 86_400_000_000
+
+
+def with_drop_ratio(
+    events: DataFrame,
+    column: str,
+    drop_ratio: str | float,
+    *,
+    arrival: str | None = None,
+    source: str | list[str] | None = None,
+    name: str | None = None,
+    method: str = DEFAULT_METHOD,
+    method_options: dict[str, Any] | None = None,
+    max_wait: Duration | None = None,
+    min_wait: Duration | None = None,
+    idle_after: Duration | None = None,
+    invalid: Literal["leave out", "keep"] = "leave out",
+    location: str | None = None,
+) -> DataFrame:
+    """The same stream under a watermark that loses at most ``drop_ratio`` of its rows: instead of ``withWatermark``.
+
+    Everything that Spark does with a watermark works on the result: windows, joins, deduplication, stateful functions.
+    A row is *late* if its ``column`` is below the heartbeat in force in its micro-batch; late rows are counted exactly
+    and left to Spark, which still takes those whose window is open. The realised ratio is late / (on time + late).
+
+    :param events: any streaming DataFrame without a watermark of its own.
+    :param column: its event time, a timestamp.
+    :param drop_ratio: ``0.01`` or ``"1%"``; 0 means best effort, without a promise.
+    :param arrival: a timestamp column that says when the row reached the system; else the time of its micro-batch.
+    :param source: column or columns that tell sources apart, where some are slower than others.
+    :param name: of the promise, in metrics and reports, stable over restarts; else made from ``column``.
+    :param method: how the wait is found; see ``slackwater.method_names()``.
+    :param method_options: options of that method.
+    :param max_wait: never wait longer, even if the promise breaks.
+    :param min_wait: never wait less.
+    :param idle_after: a stream that is silent for so long is idle: the heartbeat follows the clock again.
+    :param invalid: rows whose event time is null or impossible (more than a day ahead of their arrival, or the zero of
+        an unset clock) are counted, and left out of the result unless this is ``"keep"``.
+    :param location: a folder seen by the driver and all executors; else ``spark.slackwater.location``, else
+        where checkpoints go, else (``local[*]`` only) a temporary folder.
+
+    It costs one small job a micro-batch (some 30 ms) and a few nanoseconds a row. It cannot keep the promise for a
+    stream that gets later faster than it can learn, or where ``max_wait`` forbids it: ``report`` then says so.
+    """
+    completeness = Completeness.of(drop_ratio, min_wait=min_wait, max_wait=max_wait, idle_after=idle_after)
+    sources = [source] if isinstance(source, str) else list(source or [])
+    _check_stream(events, column, arrival, sources)
+    if invalid not in ("leave out", "keep"):
+        raise InvalidOption("invalid-choice", f"invalid={invalid!r}", "use 'leave out' or 'keep'")
+    spark = events.sparkSession
+    supervisor = supervisor_of(spark)
+    chosen_name = _fresh_name(supervisor, column) if name is None else name
+    exchange = exchange_for(spark, chosen_name, location)
+    spec = PromiseSpec(chosen_name, column, completeness, method, dict(method_options or {}), sources, exchange)
+    spec.new_controller()  # refuses an unknown method now, not in a listener
+    supervisor.add(spec)
+    return under_heartbeat(spark, _observed(spark, events, spec, arrival, invalid), column, exchange, chosen_name)
+
+
+def _observed(
+    spark: SparkSession, events: DataFrame, spec: PromiseSpec, arrival: str | None, invalid: str
+) -> DataFrame:
+    """The events, their cells around the heartbeat reported with every micro-batch."""
+    event_us = _micros(events, spec.column)
+    now_us = F.unix_micros(F.current_timestamp())
+    arrival_us = now_us if arrival is None else F.coalesce(_micros(events, arrival), now_us)
+    marked = events.select(
+        "*",
+        event_us.alias("__sw_event_us"),
+        arrival_us.alias("__sw_arrival_us"),
+        heartbeat_us(spark, spec.exchange).alias("__sw_heartbeat_us"),
+    )
+    event, arrived, heartbeat = F.col("__sw_event_us"), F.col("__sw_arrival_us"), F.col("__sw_heartbeat_us")
+    unset_clock = (event >= 0) & (event < _DAY_US) & (arrived >= 365 * _DAY_US)
+    valid = F.coalesce((event <= arrived + _DAY_US) & ~unset_clock, F.lit(False))
+    marked = marked.select(
+        "*",
+        valid.alias("__sw_valid"),
+        # before the first heartbeat there is nothing to be late for: rows are placed by their own arrival
+        cell_column(event - F.coalesce(heartbeat, arrived), valid, spec.sources).alias("__sw_cell"),
+    ).observe(
+        METRICS_PREFIX + spec.name,
+        F.count(F.lit(1)).alias("rows"),
+        F.max(heartbeat).alias("heartbeat_us"),
+        # an arrival from the future would carry the whole clock along
+        F.max(F.when(arrived <= now_us + _DAY_US, arrived)).alias("clock_us"),
+        count_cells(F.col("__sw_cell"), spec.sources).alias("cells"),
+    )
+    if invalid == "leave out":
+        marked = marked.where("__sw_valid")
+    return marked.drop("__sw_event_us", "__sw_arrival_us", "__sw_heartbeat_us", "__sw_valid", "__sw_cell")
+
+
+def _micros(events: DataFrame, column: str) -> Any:
+    value = F.col(f"`{column}`")
+    if isinstance(events.schema[column].dataType, TimestampNTZType):
+        # differs from a cast, which would go through the session's time zone: a naive time is taken as UTC, as Spark's
+        # own watermark takes it
+        return F.unix_micros(F.to_utc_timestamp(value.cast("timestamp"), F.current_timezone()))
+    return F.unix_micros(value)
+
+
+def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:
+    if not isinstance(events, DataFrame):
+        raise InvalidStream("not-a-dataframe", f"{type(events).__name__} is no DataFrame", "pass a streaming DataFrame")
+    if not events.isStreaming:
+        raise InvalidStream(
+            "not-a-stream", "the DataFrame is a batch, which has no watermark", "read it with spark.readStream"
+        )
+    for option, wanted in (("column", column), ("arrival", arrival), *(("source", s) for s in sources)):
+        if wanted is not None and wanted not in events.columns:
+            raise InvalidStream(
+                "no-such-column", f"{option}={wanted!r} is not a column", f"use one of: {', '.join(events.columns)}"
+            )
+    for option, wanted in (("column", column), ("arrival", arrival)):
+        if wanted is not None and not isinstance(events.schema[wanted].dataType, TimestampType | TimestampNTZType):
+            kind = events.schema[wanted].dataType.simpleString()
+            raise InvalidStream(
+                "not-a-timestamp", f"{option}={wanted!r} is a {kind}", f"cast it first, as in to_timestamp({wanted})"
+            )
+    if any(_WATERMARK_METADATA in field.metadata for field in events.schema.fields):
+        raise PromiseConflict(
+            "second-watermark",
+            "the DataFrame has a watermark already, and Spark would take the smaller of the two",
+            "leave out withWatermark (or the first with_drop_ratio)",
+        )
+
+
+def _fresh_name(supervisor: Supervisor, column: str) -> str:
+    number = 1
+    while supervisor.has(f"{column}-{number}"):
+        number += 1
+    return f"{column}-{number}"

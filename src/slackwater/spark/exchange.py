@@ -1,0 +1,97 @@
+"""The files through which driver, heartbeat reader and micro-batches meet, each replaced atomically.
+
+The driver decides; the heartbeat reader is another process beside it; the control row is read by whatever executor
+gets the task. A shared file system is all that they have in common.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+UNKNOWN_US = -9_000_000_000_000_000_000
+"""In the control row: no heartbeat yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The folder of one promise."""
+
+    folder: Path
+
+    @property
+    def control_path(self) -> Path:
+        """The control row: the heartbeat that judges the next micro-batch.
+
+        One line of constant length, since Spark re-reads the file but not its length. Only the heartbeat reader
+        writes it, when a micro-batch is put together.
+        """
+        return self.folder / "control.txt"
+
+    @property
+    def heartbeat_path(self) -> Path:
+        """What the heartbeat reader publishes next."""
+        return self.folder / "heartbeat.json"
+
+    def snapshot_path(self, query_id: str) -> Path:
+        """What the controller of one query had learned when its last micro-batch was reported."""
+        return self.folder / f"snapshot-{query_id}.json"
+
+    def judge_by(self, heartbeat_ms: int | None) -> None:
+        """Put a heartbeat into the control row; None means that nothing is late yet."""
+        us = UNKNOWN_US if heartbeat_ms is None else heartbeat_ms * 1000
+        replace(self.control_path, f"{us:+020d}\n")
+
+    def judging(self) -> int | None:
+        """The heartbeat in the control row, in milliseconds."""
+        us = int(self.control_path.read_text())
+        return None if us <= UNKNOWN_US else us // 1000
+
+    def publish(self, heartbeat_ms: int, queries: dict[str, dict[str, Any]]) -> None:
+        """Offer a heartbeat to the readers of these queries (by epoch), each with what must survive beside it."""
+        replace(self.heartbeat_path, json.dumps({"heartbeat": heartbeat_ms, "queries": queries}))
+
+    def offered_to(self, epoch: str) -> dict[str, Any] | None:
+        """The heartbeat offered to one query and what must survive with it, or None."""
+        try:
+            offer = json.loads(self.heartbeat_path.read_text())
+        except FileNotFoundError:
+            return None
+        mine = offer["queries"].get(epoch)
+        return None if mine is None else {"heartbeat": offer["heartbeat"], **mine}
+
+    def declare_live(self, epochs: list[str]) -> None:
+        """Say which queries are running on this promise; written before another one starts."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace(self._live_path, json.dumps(epochs))
+        if not self.control_path.exists():
+            self.judge_by(None)
+
+    def start_afresh(self) -> None:
+        """A query starts from nothing: forget the heartbeat, unless another query is running under it."""
+        if not json.loads(self._live_path.read_text()):
+            self.judge_by(None)
+            self.heartbeat_path.unlink(missing_ok=True)
+
+    @property
+    def _live_path(self) -> Path:
+        return self.folder / "live.json"
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old text or the new one, also if the power fails in between."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)  # executors may run as another user
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

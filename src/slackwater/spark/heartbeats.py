@@ -1,0 +1,112 @@
+"""The heartbeat stream: a tiny streaming source whose offset is the heartbeat, so that Spark's checkpoint stores it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from pyspark.sql.types import StructField, StructType
+
+from slackwater.spark.exchange import Exchange
+
+FORMAT = "slackwater_heartbeats"
+WALL_PREFIX = "slackwater-wall:"
+_BEFORE_ALL_EVENTS = "1900-01-01"
+
+
+class HeartbeatReader(SimpleDataSourceStreamReader):
+    """Runs beside the driver, in a process of its own, once for each query; costs no executor a Python worker.
+
+    An offset is ``{"promise": name, "epoch": of the query, "heartbeat": ms or null, …}``; what stands beside
+    the heartbeat (batch and ledger) survives with it. A row is emitted only when the heartbeat has risen; while
+    nothing is offered, or only to other queries, it stays where it is.
+    """
+
+    def __init__(self, promise: str, folder: str, columns: list[str], column: str, naive: bool) -> None:
+        self._promise = promise
+        self._exchange = Exchange(Path(folder))
+        self._columns = columns
+        self._column = column
+        self._naive = naive
+
+    def initialOffset(self) -> dict[str, Any]:
+        self._exchange.start_afresh()
+        return {"promise": self._promise, "epoch": uuid.uuid4().hex, "heartbeat": None}
+
+    def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
+        # Spark asks when it puts a micro-batch together, and what was read for the one before is then the watermark
+        self._judge_by(start)
+        offered = self._exchange.offered_to(start["epoch"])
+        if offered is None or not _rises(start, offered):
+            return iter([]), start
+        end = {"promise": self._promise, "epoch": start["epoch"], **offered}
+        return self._rows(end), end
+
+    def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+        self._judge_by(start)
+        return self._rows(end) if _rises(start, end) else iter([])
+
+    def _judge_by(self, offset: dict[str, Any]) -> None:
+        """The control row is never older than the watermark; where queries share it, the furthest one's counts."""
+        if offset["heartbeat"] is not None:
+            judging = self._exchange.judging()
+            if judging is None or judging < offset["heartbeat"]:
+                self._exchange.judge_by(offset["heartbeat"])
+
+    def _rows(self, offset: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+        # Spark drops a row at exactly the watermark; a tie with the heartbeat is on time: one millisecond lower
+        at = dt.datetime.fromtimestamp((offset["heartbeat"] - 1) / 1000, dt.UTC)
+        if self._naive:
+            at = at.replace(tzinfo=None)
+        return iter([tuple(at if name == self._column else None for name in self._columns)])
+
+
+def _rises(start: dict[str, Any], end: dict[str, Any]) -> bool:
+    below = start["heartbeat"]
+    return end["heartbeat"] is not None and (below is None or bool(end["heartbeat"] > below))
+
+
+class HeartbeatSource(DataSource):
+    """Rows of the events' own schema: the heartbeat in the event-time column, null elsewhere.
+
+    Real columns, since null literals would fold away and take the watermark operator with them.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        return StructType.fromJson(json.loads(self.options["schema"]))
+
+    def simpleStreamReader(self, schema: StructType) -> HeartbeatReader:
+        column = self.options["column"]
+        naive = schema[column].dataType.typeName() == "timestamp_ntz"
+        return HeartbeatReader(self.options["promise"], self.options["folder"], list(schema.names), column, naive)
+
+
+def under_heartbeat(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange, name: str) -> DataFrame:
+    """The events under a watermark that is exactly the heartbeat, whatever is done with them afterwards.
+
+    The wall (``observe``) keeps every filter of the user's above the watermark operator: one that slid below
+    it would remove the heartbeat rows and freeze the watermark. The heartbeat branch goes first, since a union
+    keeps the first child's watermark.
+    """
+    schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
+    spark.dataSource.register(HeartbeatSource)
+    beats = (
+        spark.readStream.format(FORMAT)
+        .options(promise=name, folder=str(exchange.folder), column=column, schema=schema.json())
+        .load()
+        .withWatermark(column, "0 seconds")
+        .observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
+        .where(F.col(column) < F.lit(_BEFORE_ALL_EVENTS).cast(schema[column].dataType))
+    )
+    return beats.unionByName(events)

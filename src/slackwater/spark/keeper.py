@@ -1,0 +1,162 @@
+"""Keeps one promise for one running query: what a micro-batch reported in, a heartbeat out."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from slackwater.control.disorder import Batch, DisorderController, make_method
+from slackwater.control.ledger import Ledger
+from slackwater.promises import Completeness
+from slackwater.spark.cells import Cells
+from slackwater.spark.exchange import Exchange
+
+_REMEMBERED_BATCHES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseSpec:
+    """A promise as it was made on a DataFrame."""
+
+    name: str
+    column: str
+    completeness: Completeness
+    method: str
+    method_options: dict[str, Any]
+    sources: list[str]
+    exchange: Exchange
+
+    def new_controller(self) -> DisorderController:
+        """A controller that knows nothing yet."""
+        return DisorderController(self.completeness, make_method(self.method, self.completeness, **self.method_options))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What one micro-batch said about its rows.
+
+    ``heartbeat_ms`` is the one that judged them (None: none yet), ``clock_ms`` the arrival clock at its end.
+    """
+
+    batch_id: int
+    heartbeat_ms: float | None
+    clock_ms: float
+    cells: Cells
+    reported_at_ms: float
+    state_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """One line of a query's history."""
+
+    batch_id: int
+    clock_ms: float
+    heartbeat_ms: float | None
+    wait_ms: float | None
+    ledger: Ledger
+    cause: str
+
+
+@dataclass(slots=True)
+class Keeper:
+    """Controller, ledger and history of one promise in one query; no Spark, no clock, no I/O."""
+
+    spec: PromiseSpec
+    query_id: str
+    epoch: str
+    controller: DisorderController = field(init=False)
+    ledger: Ledger = field(default_factory=Ledger)
+    last_batch: int = -1
+    history: deque[BatchRecord] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_BATCHES))
+    _clock_ms: float = math.nan
+    _clock_reported_at_ms: float = math.nan
+    _state_rows: int = 0
+    _waited_row_ms: float = 0.0
+    _waited_rows: int = 0
+
+    def __post_init__(self) -> None:
+        self.controller = self.spec.new_controller()
+
+    def resume(self, snapshot: dict[str, Any] | None, offset: dict[str, Any], next_batch: int) -> None:
+        """Go on where the query was: from its snapshot if there is one, else from what the checkpoint holds."""
+        if snapshot is not None and snapshot["batch"] < next_batch:
+            self.controller.resume(snapshot["controller"])
+            self.ledger = Ledger.from_json(snapshot["ledger"])
+            self.last_batch = snapshot["batch"]
+            self._waited_row_ms, self._waited_rows = snapshot["waited"]
+        elif "ledger" in offset:
+            self.ledger = Ledger.from_json(offset["ledger"])
+            self.last_batch = offset["batch"]
+        if offset["heartbeat"] is not None:
+            self.controller.never_below(offset["heartbeat"])
+        unreported = next_batch - self.last_batch - 1
+        if unreported > 0:
+            self.ledger += Ledger(unreported_batches=unreported)
+
+    def on_batch(self, report: BatchReport) -> None:
+        """Learn from a committed micro-batch and decide the heartbeat of a later one; a repetition is ignored."""
+        if report.batch_id <= self.last_batch:
+            return
+        self.last_batch = report.batch_id
+        self._state_rows = report.state_rows
+        cells = report.cells
+        rows = int(cells.counts.sum())
+        late = 0 if report.heartbeat_ms is None else cells.below
+        self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
+        cause = "no rows"
+        if rows:
+            reference_ms = report.clock_ms if report.heartbeat_ms is None else report.heartbeat_ms
+            values = reference_ms + cells.margins_us / 1000.0
+            order = np.argsort(values, kind="stable")
+            sources = None if cells.sources is None else cells.sources[order]
+            self._clock_ms = (
+                max(report.clock_ms, self._clock_ms) if self._clock_ms == self._clock_ms else report.clock_ms
+            )
+            self._clock_reported_at_ms = report.reported_at_ms
+            self.controller.observe(
+                Batch(values[order], weights=cells.counts[order], sources=sources, clock=self._clock_ms, late=late)
+            )
+            cause = self.controller.decide(self._clock_ms).cause
+        wait_ms = None
+        if report.heartbeat_ms is not None:
+            wait_ms = self._clock_ms - report.heartbeat_ms
+            self._waited_row_ms += rows * wait_ms
+            self._waited_rows += rows
+        self.history.append(
+            BatchRecord(report.batch_id, self._clock_ms, report.heartbeat_ms, wait_ms, self.ledger, cause)
+        )
+
+    def on_idle(self, now_ms: float) -> None:
+        """Spark looked for rows and found none: time passes on the arrival clock all the same."""
+        if math.isnan(self._clock_ms) or self._state_rows == 0:
+            return
+        self.controller.decide(self._clock_ms + max(0.0, now_ms - self._clock_reported_at_ms))
+
+    @property
+    def heartbeat_ms(self) -> int | None:
+        """The heartbeat that this query could bear, in whole milliseconds."""
+        decided = self.controller.heartbeat
+        return math.floor(decided) if math.isfinite(decided) else None
+
+    @property
+    def mean_wait_ms(self) -> float | None:
+        """How long rows were held back for stragglers, on average over the rows."""
+        return self._waited_row_ms / self._waited_rows if self._waited_rows else None
+
+    def survivors(self) -> dict[str, Any]:
+        """What goes into Spark's checkpoint beside the heartbeat."""
+        return {"batch": self.last_batch, "ledger": self.ledger.as_json()}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything needed to go on after a restart, as JSON."""
+        return {
+            "batch": self.last_batch,
+            "ledger": self.ledger.as_json(),
+            "controller": self.controller.snapshot(),
+            "waited": [self._waited_row_ms, self._waited_rows],
+        }

@@ -1,0 +1,135 @@
+"""``report``: how a running query keeps its promises."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from slackwater.control.ledger import Ledger
+from slackwater.errors import UnknownName
+from slackwater.promises import Completeness
+from slackwater.spark.keeper import Keeper
+from slackwater.spark.supervisor import Supervisor, supervisor_of
+from slackwater.units import duration_text, percent
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseReport:
+    """One promise and what became of it so far."""
+
+    name: str
+    column: str
+    method: str
+    promise: Completeness
+    ledger: Ledger
+    heartbeat: dt.datetime | None
+    wait_ms: float | None
+    mean_wait_ms: float | None
+    cause: str
+
+    @property
+    def kept(self) -> bool:
+        """Whether the rows counted so far keep the promise."""
+        return self.promise.kept_by(self.ledger.late, self.ledger.on_time)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "name": self.name,
+            "column": self.column,
+            "method": self.method,
+            "promised_drop_ratio": self.promise.drop_ratio,
+            "drop_ratio": self.ledger.drop_ratio,
+            "kept": self.kept,
+            "heartbeat": None if self.heartbeat is None else self.heartbeat.isoformat(),
+            "wait_ms": self.wait_ms,
+            "mean_wait_ms": self.mean_wait_ms,
+            "cause": self.cause,
+            "ledger": self.ledger.as_json(),
+        }
+
+    def __str__(self) -> str:
+        promised = "best effort" if self.promise.drop_ratio == 0 else f"DRATIO {percent(self.promise.drop_ratio)}"
+        verdict = "no promise" if self.promise.drop_ratio == 0 else "kept" if self.kept else "BROKEN"
+        heartbeat = "none yet" if self.heartbeat is None else self.heartbeat.isoformat(timespec="milliseconds")
+        ledger = self.ledger
+        lines = [
+            f"{self.name}: {promised} on {self.column} by {self.method}",
+            f"  drop ratio  {percent(ledger.drop_ratio)} ({verdict})",
+            f"  heartbeat   {heartbeat}",
+            f"  wait        {_duration(self.wait_ms)} now, {_duration(self.mean_wait_ms)} on average ({self.cause})",
+            f"  ledger      {ledger.input:,} rows = {ledger.on_time:,} on time + {ledger.late:,} late"
+            f" + {ledger.shed:,} shed + {ledger.invalid:,} invalid",
+        ]
+        if ledger.unreported_batches:
+            lines.append(
+                f"  unreported  {ledger.unreported_batches} batches committed just before a crash, in no count"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All promises of one query."""
+
+    query_id: str
+    promises: tuple[PromiseReport, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise is kept so far."""
+        return all(promise.kept for promise in self.promises)
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "query_id": self.query_id,
+            "kept": self.kept,
+            "promises": [promise.as_json() for promise in self.promises],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(str(promise) for promise in self.promises)
+
+    __repr__ = __str__
+
+
+def report(query: StreamingQuery) -> Report:
+    """How the query keeps its promises, counting every micro-batch that it has committed."""
+    spark = SparkSession.active()
+    return report_of(supervisor_of(spark), query)
+
+
+def report_of(supervisor: Supervisor, query: StreamingQuery) -> Report:
+    """The report of a query that this supervisor listens to."""
+    progress = query.lastProgress
+    keepers = supervisor.keepers_of(str(query.id), -1 if progress is None else int(progress["batchId"]))
+    if not keepers and progress is not None:
+        raise UnknownName(
+            "no-promise", f"query {query.id} makes no promise", "put with_drop_ratio into its plan before it starts"
+        )
+    return Report(str(query.id), tuple(_of(keeper) for keeper in keepers))
+
+
+def _of(keeper: Keeper) -> PromiseReport:
+    last = keeper.history[-1] if keeper.history else None
+    heartbeat_ms = keeper.heartbeat_ms
+    return PromiseReport(
+        keeper.spec.name,
+        keeper.spec.column,
+        keeper.spec.method,
+        keeper.spec.completeness,
+        keeper.ledger,
+        None if heartbeat_ms is None else dt.datetime.fromtimestamp(heartbeat_ms / 1000, dt.UTC),
+        None if last is None else last.wait_ms,
+        keeper.mean_wait_ms,
+        "none yet" if last is None else last.cause,
+    )
+
+
+def _duration(ms: float | None) -> str:
+    return "–" if ms is None else duration_text(ms)

@@ -1,0 +1,202 @@
+"""Listens to a Spark session's streaming queries and keeps their promises."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import datetime as dt
+import json
+import logging
+import threading
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+    StreamingQueryProgress,
+)
+from pyspark.sql.streaming.query import StreamingQueryManager
+
+from slackwater.spark.cells import decode_cells
+from slackwater.spark.exchange import replace
+from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
+
+METRICS_PREFIX = "slackwater:"
+_log = logging.getLogger("slackwater")
+
+
+class Supervisor(StreamingQueryListener):
+    """One for each Spark session; everything it does happens in a listener's call, after a commit.
+
+    A call takes milliseconds. If one fails, the query goes on under its last heartbeat, which costs wait and never
+    a row; the failure is logged.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._streams = spark.streams
+        self._specs: dict[str, PromiseSpec] = {}
+        self._keepers: dict[tuple[str, str], Keeper] = {}
+        self._handled: dict[str, int] = {}
+        self._changed = threading.Condition()
+
+    def add(self, spec: PromiseSpec) -> None:
+        """Take charge of a promise."""
+        with self._changed:
+            self._specs[spec.name] = spec
+            spec.exchange.declare_live(self._live_epochs(spec.name))
+
+    def has(self, name: str) -> bool:
+        """Whether a promise of that name was made in this session."""
+        return name in self._specs
+
+    def keepers_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Keeper]:
+        """The promises of one query, once the given batch has been dealt with."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            return [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        # Spark calls this before the query opens its sources: the readers will find who else is running.
+        with self._changed:
+            for name, spec in self._specs.items():
+                spec.exchange.declare_live(self._live_epochs(name))
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        progress = event.progress
+        query_id = str(progress.id)
+        try:
+            with self._changed:
+                for key, metrics in progress.observedMetrics.items():
+                    if key.startswith(METRICS_PREFIX) and key.removeprefix(METRICS_PREFIX) in self._specs:
+                        self._on_batch(self._specs[key.removeprefix(METRICS_PREFIX)], progress, metrics.asDict())
+        except Exception:
+            _log.exception(
+                "[promise-not-updated] batch %s of query %s; its last heartbeat stays", progress.batchId, query_id
+            )
+        finally:
+            with self._changed:
+                self._handled[query_id] = progress.batchId
+                self._changed.notify_all()
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        now_ms = _parse_ms(event.timestamp)
+        with self._changed:
+            for (query_id, name), keeper in self._keepers.items():
+                if query_id == str(event.id):
+                    keeper.on_idle(now_ms)
+                    self._publish(self._specs[name])
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        with self._changed:
+            for name, spec in self._specs.items():
+                spec.exchange.declare_live(self._live_epochs(name))
+
+    def _on_batch(self, spec: PromiseSpec, progress: StreamingQueryProgress, metrics: dict[str, Any]) -> None:
+        keeper = self._keeper(spec, progress)
+        if keeper is None:
+            return
+        with_sources = bool(spec.sources)
+        heartbeat_us = metrics["heartbeat_us"]
+        clock = metrics["clock_us"]
+        reported_at_ms = _parse_ms(progress.timestamp)
+        keeper.on_batch(
+            BatchReport(
+                batch_id=progress.batchId,
+                heartbeat_ms=None if heartbeat_us is None else heartbeat_us / 1000.0,
+                clock_ms=reported_at_ms if clock is None else clock / 1000.0,
+                cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
+                reported_at_ms=reported_at_ms,
+                state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
+            )
+        )
+        replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))
+        self._publish(spec)
+
+    def _keeper(self, spec: PromiseSpec, progress: StreamingQueryProgress) -> Keeper | None:
+        key = (str(progress.id), spec.name)
+        offset = _offset_of(spec.name, progress)
+        if offset is None:
+            return self._keepers.get(key)
+        keeper = self._keepers.get(key)
+        if keeper is None or keeper.epoch != offset["epoch"] or keeper.spec is not spec:
+            keeper = Keeper(spec, str(progress.id), offset["epoch"])
+            keeper.resume(self._snapshot(spec, str(progress.id)), offset, progress.batchId)
+            self._keepers[key] = keeper
+            if len(self._live_epochs(spec.name)) > 1:
+                _log.warning(
+                    "[promise-shared] several queries run under the promise %r and share its heartbeat; "
+                    "call with_drop_ratio once for each to give each its own",
+                    spec.name,
+                )
+        return keeper
+
+    def _snapshot(self, spec: PromiseSpec, query_id: str) -> dict[str, Any] | None:
+        try:
+            snapshot = json.loads(spec.exchange.snapshot_path(query_id).read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return snapshot if isinstance(snapshot, dict) else None
+
+    def _publish(self, spec: PromiseSpec) -> None:
+        """Put the heartbeat that every live query of the promise can bear before their next micro-batches."""
+        live = self._live_keepers(spec.name)
+        decided = [keeper.heartbeat_ms for keeper in live]
+        if not decided or any(heartbeat is None for heartbeat in decided):
+            return
+        heartbeat_ms = min(heartbeat for heartbeat in decided if heartbeat is not None)
+        offers = [spec.exchange.offered_to(keeper.epoch) for keeper in live]
+        if all(offer is not None and offer["heartbeat"] >= heartbeat_ms for offer in offers):
+            return
+        spec.exchange.publish(heartbeat_ms, {keeper.epoch: keeper.survivors() for keeper in live})
+
+    def _live_keepers(self, name: str) -> list[Keeper]:
+        active = {str(query.id) for query in self._streams.active}
+        return [keeper for (query, promise), keeper in self._keepers.items() if promise == name and query in active]
+
+    def _live_epochs(self, name: str) -> list[str]:
+        return [keeper.epoch for keeper in self._live_keepers(name)]
+
+
+_SUPERVISORS: WeakKeyDictionary[SparkSession, Supervisor] = WeakKeyDictionary()
+_SUPERVISORS_LOCK = threading.Lock()
+
+
+def supervisor_of(spark: SparkSession) -> Supervisor:
+    """The session's supervisor; it starts to listen when it is first asked for."""
+    with _SUPERVISORS_LOCK:
+        supervisor = _SUPERVISORS.get(spark)
+        if supervisor is None:
+            supervisor = Supervisor(spark)
+            streams = spark.streams
+            streams.addListener(supervisor)
+            atexit.register(_stop_listening, streams, supervisor)
+            _SUPERVISORS[spark] = supervisor
+        return supervisor
+
+
+def _stop_listening(streams: StreamingQueryManager, supervisor: Supervisor) -> None:
+    """Spark would log an error if it called a listener whose process has gone."""
+    with contextlib.suppress(Exception):
+        streams.removeListener(supervisor)
+
+
+def _offset_of(name: str, progress: StreamingQueryProgress) -> dict[str, Any] | None:
+    """Where the promise's heartbeat stream stood when the batch began."""
+    for source in progress.sources:
+        for text in (source.startOffset, source.endOffset):
+            try:
+                offset = json.loads(text) if isinstance(text, str) else None
+            except json.JSONDecodeError:
+                continue
+            if isinstance(offset, dict) and offset.get("promise") == name:
+                return offset
+    return None
+
+
+def _parse_ms(timestamp: str) -> float:
+    return dt.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp() * 1000.0
