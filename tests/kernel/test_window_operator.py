@@ -50,9 +50,8 @@ def expected(spec: WindowSpec, rows: list[Row], heartbeat: int) -> list[Result]:
     if not done:
         return []
     last = done[-1][0] + spec.length
-    first = (done[0][0] // spec.slide) * spec.slide
-    for end in range(first, min(heartbeat, last) + 1, 1):
-        if end % spec.slide:
+    for end in range(done[0][0], min(heartbeat, last) + 1):
+        if (end - spec.length) % spec.slide:
             continue
         for key in keys:
             extent = [row for row in ordered if row[1] == key and end - spec.length <= row[0] < end]

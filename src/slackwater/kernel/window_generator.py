@@ -125,8 +125,9 @@ def _ends(
     begins[1:] |= codes[1:] != codes[:-1]
     panes, owner = number[begins] * pane, codes[begins]
     steps = np.arange(-(-length // slide)) * slide
-    ends = ((panes // slide + 1) * slide)[:, None] + steps
-    good = (ends <= heartbeat) & (panes[:, None] >= ends - length)
+    # Windows start at multiples of SLIDE, as Spark's do.
+    ends = (panes // slide * slide)[:, None] - steps + length
+    good = (ends <= heartbeat) & (panes[:, None] < ends)
     if after is not None:
         good &= ends > after
     group = np.broadcast_to(owner[:, None], ends.shape)[good]

@@ -101,7 +101,7 @@ class WindowOperator:
         if self.spec.slide is None:
             least = self.heartbeat - self.spec.length + 1
         else:
-            least = (self.heartbeat // self.spec.slide + 1) * self.spec.slide - self.spec.length
+            least = ((self.heartbeat - self.spec.length) // self.spec.slide + 1) * self.spec.slide
         self.store.forget(slice(int(np.searchsorted(window.attribute, least)), None))
 
     def to_bytes(self) -> bytes:

@@ -137,6 +137,11 @@ def _distinct(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
     return parts, "HLL_SKETCH_ESTIMATE({0})", "HyperLogLog sketch"
 
 
+def _distinct_exactly(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
+    pairs, _lower, _words = _set(arguments, "")
+    return pairs, "SIZE({0})", "set"
+
+
 def _list(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
     return [(f"COLLECT_LIST({arguments})", "FLATTEN(COLLECT_LIST({}))")], "{0}", "list"
 
@@ -207,7 +212,14 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     recipe = _RECIPES.get(name)
     arguments = rest.removesuffix(")")
     one_argument = len(call.args.get("expressions") or []) <= 1
-    special = call.find(exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Order, exp.HavingMax)
+    if isinstance(call, exp.Count) and isinstance(call.this, exp.Distinct) and len(call.this.expressions) == 1:
+        # Spark refuses DISTINCT over a stream; the size of a set is the same number.
+        recipe, arguments, special_set = _distinct_exactly, call.this.expressions[0].sql(dialect="spark"), True
+    else:
+        special_set = False
+    special = (
+        None if special_set else call.find(exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Order, exp.HavingMax)
+    )
     if recipe is None or special is not None or not rest.endswith(")") or not one_argument:
         return Aggregate(sql, (), "", _UNMERGEABLE, sql)
     pairs, lower, words = recipe(arguments, attribute)
@@ -217,5 +229,5 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     parts = tuple(
         Part(part, lift + condition, combine.format(part)) for part, (lift, combine) in zip(names, pairs, strict=True)
     )
-    plain = lower.format(parts[0].lift) if name in ("FIRST", "LAST") else sql
+    plain = lower.format(parts[0].lift) if special_set or name in ("FIRST", "LAST") else sql
     return Aggregate(sql, parts, lower.format(*names), f"in panes: {words}", plain)

@@ -43,9 +43,9 @@ class Shape:
     plain_outputs: tuple[tuple[str, str], ...]
     having: str | None
     plain_having: str | None
-    source: str  # "FROM {stream} … WHERE …", with {stream} for the windowed table
+    source: str  # "FROM slackwater_stream … WHERE …"
     alias: str
-    whole: bool  # whether this SELECT is the whole query
+    outer: str | None  # the query around this SELECT, with slackwater_result for it; None if there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Plan:
     shape: Shape | None
     promise: Completeness
     method: str
+    method_options: dict[str, int]
     late: Late
     sharded: bool
     notes: tuple[str, ...]

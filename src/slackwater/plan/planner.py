@@ -14,7 +14,7 @@ from slackwater.plan.shape import take_shape
 from slackwater.promises import Completeness
 
 FIXED_SLACK = "fixed-slack"
-SOURCE_HEARTBEATS = "source-heartbeats"
+SOURCE_HEARTBEATS = "source-heartbeat"
 
 
 def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
@@ -94,8 +94,9 @@ class _Planner:
             windows_per_row=copies,
             aggregates=aggregates,
             shape=shape,
-            promise=Completeness(window.drop_ratio or 0.0),
+            promise=_promise(window),
             method=self._method(),
+            method_options=_method_options(window),
             late=late,
             sharded=bool(window.per or (kind is Kind.PER_ROW and shape is not None and shape.keys)),
             notes=tuple(notes),
@@ -219,7 +220,8 @@ class _Planner:
     def _method(self) -> str:
         if self.window.heartbeat is not None:
             return SOURCE_HEARTBEATS
-        if self.window.slack is not None and self.window.drop_ratio is None:
+        slack = self.window.slack
+        if slack is not None and slack.measure is Measure.TUPLES and slack.amount and self.window.drop_ratio is None:
             return FIXED_SLACK  # Kim 2007, Section 4: SLACK alone is Aurora's fixed buffer
         return DEFAULT_METHOD
 
@@ -234,6 +236,22 @@ class _Planner:
     def _refuse_any(self, condition: str, problem: str, remedy: str) -> NoReturn:
         start, length = min(self.window.places.values(), default=(0, 1))
         raise located(self.query.text, start, condition, problem, remedy, length=length)
+
+
+def _promise(window: Window) -> Completeness:
+    """The promise; a SLACK in time bounds the wait, and alone it is the wait."""
+    ratio = window.drop_ratio or 0.0
+    if window.slack is None or window.slack.measure is not Measure.TIME:
+        return Completeness(ratio)
+    least = 0.0 if window.drop_ratio is not None else window.slack.amount
+    return Completeness(ratio, min_wait_ms=least, max_wait_ms=window.slack.amount)
+
+
+def _method_options(window: Window) -> dict[str, int]:
+    slack = window.slack
+    if slack is None or slack.measure is not Measure.TUPLES or not slack.amount:
+        return {}  # SLACK 0 is punctuation mode (Kim 2007, Section 4): nothing is capped
+    return {"slack_rows": int(slack.amount)}
 
 
 def _kind(window: Window) -> Kind:

@@ -14,6 +14,7 @@ from slackwater.plan.plan import Shape
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 STREAM_SLOT = "slackwater_stream"
+RESULT_SLOT = "slackwater_result"
 _REFUSED = {
     "distinct": "SELECT DISTINCT",
     "order": "ORDER BY",
@@ -77,7 +78,7 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
         plain_having=plain_having,
         source=_source(select, copied, alias),
         alias=alias,
-        whole=select is whole,
+        outer=_outer(whole, select),
     )
     return aggregates, shape
 
@@ -143,6 +144,14 @@ def _rewrite(
         return node
 
     return str(replace(body.copy()).sql(dialect="spark"))
+
+
+def _outer(whole: exp.Expr, select: exp.Select) -> str | None:
+    """The query around the SELECT, which has become a table."""
+    if select is whole:
+        return None
+    select.replace(exp.select("*").from_(exp.to_table(RESULT_SLOT)))
+    return str(whole.sql(dialect="spark"))
 
 
 def _source(select: exp.Select, table: exp.Table, alias: str) -> str:

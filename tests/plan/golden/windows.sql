@@ -5,7 +5,7 @@ GROUP BY sensor HAVING COUNT(*) > 3
 ---
 SELECT store, COUNT(*), SUM(serviceTime) FROM Services [RANGE 1000 SLIDE 1000 WATTR orderID LATE ROWS] GROUP BY 1
 ---
-SELECT sensor, COUNT(DISTINCT host), FIRST(value) FROM Sensors [RANGE 10 minutes SLIDE 4 minutes, SOURCE host] GROUP BY sensor
+SELECT sensor, PERCENTILE(value, 0.5), FIRST(value) FROM Sensors [RANGE 10 minutes SLIDE 4 minutes, SOURCE host] GROUP BY sensor
 ---
 SELECT s.sensor, n.place, STDDEV(value), APPROX_COUNT_DISTINCT(host)
 FROM Sensors [RANGE 1 hour SLIDE 5 minutes DRATIO 0.1% ARRIVAL at LATE PANES] AS s JOIN names AS n ON n.sensor = s.sensor

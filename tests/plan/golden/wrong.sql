@@ -31,7 +31,7 @@ SELECT MAX(value) FROM Sensors [RANGE 5 minutes LATE PANES]
 ---
 SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE PANES] HAVING COUNT(*) > 1
 ---
-SELECT COUNT(DISTINCT value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE PANES]
+SELECT MODE(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE PANES]
 ---
 SELECT MAX(value) FROM Sensors [RANGE 5 minutes PER sensor]
 ---
