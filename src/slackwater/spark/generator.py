@@ -1,0 +1,172 @@
+"""A streaming source of sensor readings that arrive out of order, for demonstrations and benchmarks.
+
+Row *i* arrives at ``start + i / rate`` and its event time lies a random lateness before that, so a run can be repeated
+row for row, as a stream or as a batch, from its options alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+
+from slackwater.errors import InvalidOption
+
+FORMAT = "slackwater_generator"
+SCHEMA = "ts timestamp, arrived timestamp, sensor int, value double"
+SENSORS = 20
+SHAPES = ("steady", "drifting", "bursty", "tour")
+_BLOCK = 4096
+_SPLIT = 25_000
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the generator produces: ``rows`` readings at ``rate_per_s``, from ``start_us`` on.
+
+    ``steady``: lognormal lateness, median 150 ms. ``drifting``: the median rises eightfold over the run.
+    ``bursty``: every sixth part of the run begins with a burst of lateness five times as large.
+    ``tour``: a third of each.
+    """
+
+    rate_per_s: int
+    rows: int
+    start_us: int
+    shape: str = "tour"
+    seed: int = 0
+
+    def lateness_us(self, first: int, last: int) -> NDArray[np.int64]:
+        """The lateness of rows ``first`` up to ``last``; the same for a row whichever range it is asked in."""
+        blocks = range(first // _BLOCK, -(-last // _BLOCK))
+        drawn = np.concatenate([self._noise(block) for block in blocks]) if len(blocks) else np.empty(0)
+        noise = drawn[first - blocks.start * _BLOCK :][: last - first]
+        progress = np.arange(first, last) / max(self.rows, 1)
+        return np.asarray(150_000.0 * self._scale(progress) * np.exp(0.8 * noise), dtype=np.int64)
+
+    def _noise(self, block: int) -> NDArray[np.float64]:
+        return np.random.Generator(np.random.Philox(key=self.seed, counter=block << 64)).standard_normal(_BLOCK)
+
+    def _scale(self, progress: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.shape == "steady":
+            return np.ones_like(progress)
+        if self.shape == "drifting":
+            return np.asarray(8.0**progress)
+        if self.shape == "bursty":
+            return np.where(progress * 6 % 1 < 0.15, 5.0, 1.0)
+        third = np.minimum((progress * 3).astype(int), 2)
+        within = progress * 3 - third
+        return np.select(
+            [third == 0, third == 1], [np.ones_like(within), 8.0**within], np.where(within * 3 % 1 < 0.3, 5.0, 1.0)
+        )
+
+    def table(self, first: int, last: int) -> pa.RecordBatch:
+        """Rows ``first`` up to ``last`` in arrival order."""
+        index = np.arange(first, last, dtype=np.int64)
+        arrived = self.start_us + index * 1_000_000 // self.rate_per_s
+        micros = pa.timestamp("us", tz="UTC")
+        return pa.record_batch(
+            [
+                pa.array(arrived - self.lateness_us(first, last), pa.int64()).cast(micros),
+                pa.array(arrived, pa.int64()).cast(micros),
+                pa.array((index * 7919 % SENSORS).astype(np.int32)),
+                pa.array(20.0 + 5.0 * np.sin(index / 1e5)),
+            ],
+            names=["ts", "arrived", "sensor", "value"],
+        )
+
+    def arrived_by(self, now_us: int) -> int:
+        """How many rows have arrived by then."""
+        return min(self.rows, max(0, (now_us - self.start_us) * self.rate_per_s // 1_000_000))
+
+
+@dataclass
+class _Range(InputPartition):
+    first: int
+    last: int
+
+
+class _Rows:
+    def __init__(self, readings: Readings) -> None:
+        self._readings = readings
+
+    def split(self, first: int, last: int) -> list[_Range]:
+        cuts = [*range(first, last, max(_SPLIT, -(-(last - first) // 8))), last]
+        return [_Range(a, b) for a, b in itertools.pairwise(cuts)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Range)
+        for first in range(partition.first, partition.last, _SPLIT):
+            yield self._readings.table(first, min(first + _SPLIT, partition.last))
+
+
+class _BatchReader(_Rows, DataSourceReader):
+    def partitions(self) -> list[_Range]:
+        return self.split(0, self._readings.rows)
+
+
+class _StreamReader(_Rows, DataSourceStreamReader):
+    def initialOffset(self) -> dict[str, int]:
+        return {"row": 0}
+
+    def latestOffset(self, *_: object) -> dict[str, int]:
+        return {"row": self._readings.arrived_by(time.time_ns() // 1000)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Range]:
+        return self.split(start["row"], end["row"])
+
+
+class GeneratorSource(DataSource):
+    """``format("slackwater_generator")`` with the options of ``Readings``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema: object) -> _BatchReader:
+        return _BatchReader(self._readings())
+
+    def streamReader(self, schema: object) -> _StreamReader:
+        return _StreamReader(self._readings())
+
+    def _readings(self) -> Readings:
+        get = self.options.get
+        return Readings(
+            int(get("rate_per_s", "50000")),
+            int(get("rows", str(2**62))),
+            int(get("start_us", "0")),
+            get("shape", "tour"),
+            int(get("seed", "0")),
+        )
+
+
+def read_stream(spark: SparkSession, readings: Readings) -> DataFrame:
+    """The readings as a stream: each is there once its arrival has come."""
+    return _load(spark, readings, streaming=True)
+
+
+def read_batch(spark: SparkSession, readings: Readings) -> DataFrame:
+    """The same readings, all at once."""
+    return _load(spark, readings, streaming=False)
+
+
+def _load(spark: SparkSession, readings: Readings, streaming: bool) -> DataFrame:
+    if readings.shape not in SHAPES:
+        raise InvalidOption("unknown-shape", f"shape={readings.shape!r}", f"use one of: {', '.join(SHAPES)}")
+    spark.dataSource.register(GeneratorSource)
+    options = {name: str(getattr(readings, name)) for name in ("rate_per_s", "rows", "start_us", "shape", "seed")}
+    return (spark.readStream if streaming else spark.read).format(FORMAT).options(**options).load()

@@ -1,0 +1,117 @@
+"""Streams of files, one a micro-batch, and what became of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from slackwater.spark.report import PromiseReport, report_of
+from slackwater.spark.supervisor import supervisor_of
+
+ORIGIN_S = 1_700_000_000
+SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
+
+
+def timestamp(seconds: float) -> str:
+    """An event time, so many seconds after the origin, as a source would write it."""
+    return dt.datetime.fromtimestamp(ORIGIN_S + seconds, dt.UTC).isoformat()
+
+
+def rows(
+    arrivals_s: Sequence[float] | np.ndarray[Any, Any],
+    lateness_s: Sequence[float] | np.ndarray[Any, Any],
+    first_id: int = 0,
+) -> list[dict[str, Any]]:
+    """Rows of four sensors from arrival and lateness, in arrival order."""
+    return [
+        {
+            "id": first_id + i,
+            "ts": timestamp(arrival - late),
+            "arrived": timestamp(arrival),
+            "sensor": f"s{(first_id + i) % 4}",
+            "value": float((first_id + i) % 97),
+        }
+        for i, (arrival, late) in enumerate(zip(arrivals_s, lateness_s, strict=True))
+    ]
+
+
+@dataclass
+class FileStream:
+    """A folder of JSON lines that Spark reads one file a micro-batch, in the order in which they were put."""
+
+    spark: SparkSession
+    folder: Path
+    schema: str = SCHEMA
+    files: int = 0
+
+    def put(self, batch: list[dict[str, Any]]) -> None:
+        """One more micro-batch."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        hidden, visible = self.folder / f".{self.files}", self.folder / f"{self.files:05d}.json"
+        hidden.write_text("".join(json.dumps(row) + "\n" for row in batch))
+        os.utime(hidden, (ORIGIN_S + self.files, ORIGIN_S + self.files))  # Spark takes the oldest file first
+        hidden.rename(visible)
+        self.files += 1
+
+    def read_stream(self) -> DataFrame:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1).json(str(self.folder))
+
+    def read_batch(self) -> DataFrame:
+        """The same rows as a batch."""
+        return self.spark.read.schema(self.schema).json(str(self.folder))
+
+
+def settle(spark: SparkSession, query: StreamingQuery) -> None:
+    """Return once every row is committed and every heartbeat that follows from it has taken effect."""
+    supervisor = supervisor_of(spark)
+    while True:
+        query.processAllAvailable()
+        last = query.lastProgress
+        batch = -1 if last is None else int(last["batchId"])
+        supervisor.keepers_of(str(query.id), batch, timeout_s=60)
+        query.processAllAvailable()
+        last = query.lastProgress
+        if last is None or int(last["batchId"]) == batch:
+            return
+
+
+def promise_of(spark: SparkSession, query: StreamingQuery) -> PromiseReport:
+    """The only promise of a query."""
+    (promise,) = report_of(supervisor_of(spark), query).promises
+    return promise
+
+
+def watermark_ms(progress: Any) -> float:
+    """The watermark of a micro-batch, as Spark reports it."""
+    return float(pd.Timestamp(progress["eventTime"].get("watermark", 0)).timestamp() * 1000)
+
+
+def start(result: DataFrame, folder: Path, mode: str = "append", name: str | None = None) -> StreamingQuery:
+    """Run a query into Parquet files (append) or into memory under ``name``."""
+    writer = result.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))
+    if name is not None:
+        return writer.format("memory").queryName(name).start()
+    return writer.format("parquet").option("path", str(folder / "out")).start()
+
+
+def collected(spark: SparkSession, folder: Path) -> DataFrame:
+    """What the query has written so far."""
+    return spark.read.parquet(str(folder / "out"))
+
+
+def same_rows(left: DataFrame, right: DataFrame) -> None:
+    """Both hold the same rows, each as often."""
+    assert left.columns == right.columns
+    got, expected = sorted(map(tuple, left.collect()), key=repr), sorted(map(tuple, right.collect()), key=repr)
+    assert got == expected

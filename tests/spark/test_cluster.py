@@ -1,0 +1,76 @@
+"""The same on executors in processes of their own, which share a file system with the driver and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slackwater.control.ledger import Ledger
+
+pytestmark = pytest.mark.spark
+
+SCRIPT = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from pyspark.sql import functions as F
+import slackwater as sw
+from slackwater.spark.report import report_of
+from slackwater.spark.session import local_session
+from slackwater.spark.supervisor import supervisor_of
+from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start, watermark_ms
+
+root = Path(sys.argv[1])
+conf = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"}
+with local_session("cluster", **conf) as spark:
+    assert spark.conf.get("spark.master").startswith("local-cluster")
+    stream = FileStream(spark, root / "in")
+    for batch in range(5):
+        at = batch * 10 + np.linspace(0, 10, 100, endpoint=False)
+        stream.put(rows(at, 0.4 * np.abs(np.sin(at * 5)), first_id=batch * 100))
+    events = sw.with_drop_ratio(
+        stream.read_stream(), "ts", "5%", arrival="arrived", location=str(root / "slackwater"), min_wait="1 second"
+    )
+    windows = lambda frame: frame.groupBy(F.window("ts", "5 seconds"), "sensor").count()
+    query = start(windows(events), root)
+    settle(spark, query)
+    report = report_of(supervisor_of(spark), query)
+    mark = watermark_ms(query.lastProgress)
+    query.stop()
+    truth = windows(stream.read_batch()).where(F.unix_millis("window.end") <= F.lit(int(mark)))
+    assert truth.count() > 10
+    same_rows(collected(spark, root), truth)
+    print(json.dumps(report.promises[0].ledger.as_json()))
+"""
+
+
+def test_two_executor_processes(tmp_path: Path) -> None:
+    repository = Path(__file__).parents[2]
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        cwd=repository,
+        env=cluster_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert Ledger.from_json(json.loads(ran.stdout.splitlines()[-1])).input == 500
+
+
+def cluster_environment() -> dict[str, str]:
+    import os
+
+    import pyspark
+
+    home = str(Path(pyspark.__file__).parent)
+    return {
+        **os.environ,
+        "MASTER": "local-cluster[2,1,1024]",
+        "SPARK_HOME": home,
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
+    }

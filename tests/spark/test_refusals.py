@@ -1,0 +1,58 @@
+"""What cannot carry the promise is refused at once, with the value and a remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def events(spark: SparkSession) -> DataFrame:
+    return spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS id", "'a' AS sensor")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"column": "when"}, r"\[no-such-column\] column='when' is not a column; use one of: ts, id, sensor"),
+        ({"column": "sensor"}, r"\[not-a-timestamp\] column='sensor' is a string; cast it first"),
+        ({"drop_ratio": 1.0}, r"\[invalid-ratio\] drop_ratio=1.0 is not a ratio"),
+        ({"drop_ratio": "-1%"}, r"\[invalid-ratio\] drop_ratio='-1%'"),
+        ({"arrival": "id"}, r"\[not-a-timestamp\] arrival='id' is a bigint"),
+        ({"source": ["sensor", "host"]}, r"\[no-such-column\] source='host'"),
+        ({"max_wait": "ten minutes"}, r"\[invalid-duration\] max_wait='ten minutes'"),
+        ({"min_wait": "2 s", "max_wait": "1 s"}, r"\[empty-wait-range\]"),
+        ({"method": "guess"}, r"\[unknown-method\] there is no method 'guess'; use one of: .*budgeted-quantile"),
+        ({"method_options": {"colour": 3}}, r"\[unknown-method-option\]"),
+        ({"name": "a/b"}, r"\[invalid-name\] name='a/b'"),
+        ({"location": "s3://bucket/x"}, r"\[invalid-location\] location='s3://bucket/x'"),
+        ({"invalid": "drop"}, r"\[invalid-choice\] invalid='drop'"),
+    ],
+)
+def test_refused_with_the_value_and_a_remedy(events: DataFrame, arguments: dict[str, Any], message: str) -> None:
+    call: dict[str, Any] = {"column": "ts", "drop_ratio": 0.01, **arguments}
+    with pytest.raises(sw.SlackwaterError, match=message):
+        sw.with_drop_ratio(events, **call)
+
+
+def test_a_batch_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(sw.SlackwaterError, match=r"\[not-a-stream\]"):
+        sw.with_drop_ratio(spark.sql("SELECT current_timestamp() AS ts"), "ts", 0.01)
+
+
+def test_a_second_watermark_is_refused(events: DataFrame) -> None:
+    with pytest.raises(sw.SlackwaterError, match=r"\[second-watermark\]"):
+        sw.with_drop_ratio(events.withWatermark("ts", "1 minute"), "ts", 0.01)
+    with pytest.raises(sw.SlackwaterError, match=r"\[second-watermark\]"):
+        sw.with_drop_ratio(sw.with_drop_ratio(events, "ts", 0.01), "ts", 0.01)
+
+
+def test_something_else_than_a_dataframe_is_refused() -> None:
+    with pytest.raises(sw.SlackwaterError, match=r"\[not-a-dataframe\] str is no DataFrame"):
+        sw.with_drop_ratio("events", "ts", 0.01)  # type: ignore[arg-type]

@@ -1,0 +1,103 @@
+"""What the keeper makes of reports, without Spark: resumes, gaps, repetitions, idleness."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from slackwater.control.ledger import Ledger
+from slackwater.promises import Completeness
+from slackwater.spark.cells import Cells, decode_cells
+from slackwater.spark.exchange import Exchange
+from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
+
+NOW_MS = 1.7e12
+
+
+def spec(**promise: float) -> PromiseSpec:
+    completeness = Completeness(**{"drop_ratio": 0.01, "min_wait_ms": 100.0, **promise})
+    return PromiseSpec("p", "ts", completeness, "budgeted-quantile", {}, [], Exchange(Path("nowhere")))
+
+
+def cells(margins_ms: list[float], invalid: int = 0) -> Cells:
+    margins = np.array(margins_ms) * 1000
+    return Cells(margins, np.ones(len(margins), dtype=np.int64), None, int((margins < 0).sum()), invalid)
+
+
+def report(batch: int, margins_ms: list[float], heartbeat_ms: float | None = None, invalid: int = 0) -> BatchReport:
+    clock = NOW_MS + batch * 1000
+    return BatchReport(batch, heartbeat_ms, clock, cells(margins_ms, invalid), clock + 500, 5)
+
+
+def fed(keeper: Keeper, batches: range) -> Keeper:
+    for batch in batches:
+        keeper.on_batch(report(batch, list(-np.linspace(0, 50, 40)) * 3))
+    return keeper
+
+
+def test_before_the_first_heartbeat_nothing_is_late() -> None:
+    keeper = Keeper(spec(), "q", "e")
+    keeper.on_batch(report(0, [-5.0, -4.0, -3.0], heartbeat_ms=None, invalid=2))
+    assert keeper.ledger == Ledger(on_time=3, invalid=2)
+
+
+def test_below_the_heartbeat_is_late_and_a_tie_is_not() -> None:
+    keeper = Keeper(spec(), "q", "e")
+    keeper.on_batch(report(0, [-0.001, 0.0, 7.0], heartbeat_ms=NOW_MS - 500))
+    assert keeper.ledger == Ledger(on_time=2, late=1)
+
+
+def test_a_batch_that_is_reported_twice_counts_once() -> None:
+    keeper = fed(Keeper(spec(), "q", "e"), range(3))
+    before = keeper.ledger
+    keeper.on_batch(report(2, [-1.0]))
+    assert keeper.ledger == before
+
+
+def test_a_snapshot_goes_on_as_if_nothing_had_happened() -> None:
+    straight = fed(Keeper(spec(), "q", "e"), range(60))
+    first = fed(Keeper(spec(), "q", "e"), range(30))
+    second = Keeper(spec(), "q", "e")
+    second.resume(json.loads(json.dumps(first.snapshot())), {"heartbeat": first.heartbeat_ms}, next_batch=30)
+    fed(second, range(30, 60))
+    assert straight.heartbeat_ms is not None
+    assert second.heartbeat_ms == straight.heartbeat_ms
+    assert second.ledger == straight.ledger
+    assert second.mean_wait_ms == straight.mean_wait_ms
+
+
+def test_without_a_snapshot_the_checkpoint_holds_heartbeat_and_ledger() -> None:
+    keeper = Keeper(spec(), "q", "e")
+    offset = {"heartbeat": int(NOW_MS), "batch": 7, "ledger": Ledger(on_time=70, late=1).as_json()}
+    keeper.resume(None, offset, next_batch=9)
+    assert keeper.heartbeat_ms == int(NOW_MS)
+    assert keeper.ledger == Ledger(on_time=70, late=1, unreported_batches=1)
+
+
+def test_a_snapshot_from_the_future_of_an_older_checkpoint_is_ignored() -> None:
+    keeper = Keeper(spec(), "q", "e")
+    newer = fed(Keeper(spec(), "q", "e"), range(20)).snapshot()
+    keeper.resume(newer, {"heartbeat": None}, next_batch=0)
+    assert keeper.ledger == Ledger()
+
+
+def test_idleness_moves_the_heartbeat_only_while_there_is_state() -> None:
+    for state_rows, moves in ((5, True), (0, False)):
+        keeper = fed(Keeper(spec(idle_after_ms=1000.0), "q", "e"), range(30))
+        clock = NOW_MS + 30_000
+        last = BatchReport(30, None, clock, cells([-1.0] * 50), clock, state_rows)
+        keeper.on_batch(last)
+        before = keeper.heartbeat_ms
+        keeper.on_idle(clock + 3_600_000)
+        assert before is not None and keeper.heartbeat_ms is not None
+        assert (keeper.heartbeat_ms > before) == moves
+
+
+def test_cells_keep_the_source_apart() -> None:
+    stride = 4096
+    decoded = decode_cells([(3 * stride + 1024 + 5, 10), (4 * stride + 1024 - 7, 2)], with_sources=True)
+    assert decoded.sources is not None
+    assert decoded.sources.tolist() == [3, 4]
+    assert decoded.below == 2
