@@ -65,7 +65,8 @@ class Part:
 class Aggregate:
     """An aggregate of a query and its parts; without parts it cannot be merged.
 
-    ``plain`` computes it from rows at once, with the same meaning.
+    ``plain`` computes it from rows at once, with the same meaning. ``operator`` is its name in the window
+    operator and the number that it takes of each row, as Spark SQL; None if the operator does not know it.
     """
 
     sql: str
@@ -73,6 +74,7 @@ class Aggregate:
     lower: str
     words: str
     plain: str
+    operator: tuple[str, str | None] | None = None
 
     @property
     def mergeable(self) -> bool:
@@ -230,4 +232,39 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
         Part(part, lift + condition, combine.format(part)) for part, (lift, combine) in zip(names, pairs, strict=True)
     )
     plain = lower.format(parts[0].lift) if special_set or name in ("FIRST", "LAST") else sql
-    return Aggregate(sql, parts, lower.format(*names), f"in panes: {words}", plain)
+    operator = None if special_set else _operator(name, arguments, node)
+    return Aggregate(sql, parts, lower.format(*names), f"in panes: {words}", plain, operator)
+
+
+_OPERATOR_NAMES = {
+    "COUNT": "count",
+    "COUNT_IF": "count",
+    "SUM": "sum",
+    "AVG": "avg",
+    "MIN": "min",
+    "MAX": "max",
+    "VARIANCE": "var_samp",
+    "VAR_SAMP": "var_samp",
+    "VAR_POP": "var_pop",
+    "VARIANCE_POP": "var_pop",
+    "STDDEV": "stddev_samp",
+    "STDDEV_SAMP": "stddev_samp",
+    "STDDEV_POP": "stddev_pop",
+    "FIRST": "first",
+    "LAST": "last",
+}
+
+
+def _operator(name: str, arguments: str, node: exp.Expr) -> tuple[str, str | None] | None:
+    """The aggregate in the window operator: its name there, and its input (None: none, COUNT(*))."""
+    known = _OPERATOR_NAMES.get(name)
+    if known is None:
+        return None
+    value: str | None = f"CAST({arguments} AS DOUBLE)"
+    if name == "COUNT":
+        value = None if arguments in ("*", "1") else f"IF({arguments} IS NULL, NULL, 1D)"
+    elif name == "COUNT_IF":
+        value = f"IF({arguments}, 1D, NULL)"
+    if isinstance(node, exp.Filter):
+        value = f"CASE WHEN {node.expression.this.sql(dialect='spark')} THEN {value or '1D'} END"
+    return known, value

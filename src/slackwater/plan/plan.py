@@ -34,15 +34,18 @@ class Shape:
     """The SELECT around the windowed stream, taken apart; expressions are Spark SQL.
 
     ``outputs`` are (name, expression over keys and parts) for the merged route; ``plain_outputs`` the same
-    with the aggregates as they were written. ``key_names`` are the columns that carry the group keys.
+    with the aggregates computed from rows, ``ordered_outputs`` with the columns that the window operator fills.
+    ``key_names`` are the columns that carry the group keys.
     """
 
     keys: tuple[str, ...]
     key_names: tuple[str, ...]
     outputs: tuple[tuple[str, str], ...]
     plain_outputs: tuple[tuple[str, str], ...]
+    ordered_outputs: tuple[tuple[str, str], ...]
     having: str | None
     plain_having: str | None
+    ordered_having: str | None
     source: str  # "FROM slackwater_stream … WHERE …"
     alias: str
     outer: str | None  # the query around this SELECT, with slackwater_result for it; None if there is none

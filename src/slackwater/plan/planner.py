@@ -8,8 +8,9 @@ from typing import NoReturn
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.language import Extent, Late, Measure, Query, Window
 from slackwater.language.text import located
+from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog, Stream
-from slackwater.plan.plan import Kind, Path, Plan
+from slackwater.plan.plan import Kind, Path, Plan, Shape
 from slackwater.plan.shape import take_shape
 from slackwater.promises import Completeness
 
@@ -66,6 +67,8 @@ class _Planner:
         late = window.late or Late.COUNT
         if late is Late.PANES:
             self._check_late_panes(path, all(a.mergeable for a in aggregates), shape is not None and bool(shape.having))
+        if path is Path.ORDERED:
+            self._check_ordered(aggregates, shape)
         pane, panes, copies = _panes(window, kind)
         if kind is Kind.TUPLES and not window.per:
             notes.append("tuples are counted in one total order: one shard, whatever the cluster")
@@ -216,6 +219,21 @@ class _Planner:
             self._refuse(
                 "LATE", "late-panes-having", "HAVING cannot judge a part of a window", "filter after sw.reconcile"
             )
+
+    def _check_ordered(self, aggregates: tuple[Aggregate, ...], shape: Shape | None) -> None:
+        for aggregate in aggregates:
+            if aggregate.operator is None:
+                self._refuse_any(
+                    "unordered-aggregate",
+                    f"the window operator does not know {aggregate.sql}",
+                    "use COUNT, SUM, AVG, MIN, MAX, VARIANCE, STDDEV, FIRST or LAST, or add SLIDE",
+                )
+        if self.window.per and shape is not None:
+            keys = {key.replace("`", "").rpartition(".")[2].lower() for key in shape.keys}
+            if keys != {column.lower() for column in self.window.per}:
+                self._refuse(
+                    "PER", "per-without-group", "tuples are counted per group", "GROUP BY the columns behind PER"
+                )
 
     def _method(self) -> str:
         if self.window.heartbeat is not None:

@@ -45,6 +45,16 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
                 calls.append(call)
     if not calls:
         return (), None
+    for call in calls:
+        if call.find(exp.Distinct) and not take_apart(call, 0, "").mergeable:
+            raise located(
+                query.text,
+                max(query.text.upper().find("DISTINCT"), 0),
+                "not-in-a-stream",
+                f"{call.sql(dialect='spark')} cannot be computed over a stream",
+                "use COUNT(DISTINCT column) or COLLECT_SET",
+                length=8,
+            )
     for argument, words in _REFUSED.items():
         if select.args.get(argument):
             raise located(
@@ -59,23 +69,28 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
     qualified = f"`{alias}`.`{attribute}`" if attribute else ""
     aggregates = tuple(take_apart(call, number, qualified) for number, call in enumerate(calls))
     names = [f"key_{number}" for number in range(len(keys))]
-    outputs, plain = [], []
+    modes = {
+        "merged": [a.lower if a.mergeable else a.plain for a in aggregates],
+        "plain": [a.plain for a in aggregates],
+        "ordered": [f"aggregate_{number}" for number in range(len(aggregates))],
+    }
+    outputs: dict[str, list[tuple[str, str]]] = {mode: [] for mode in modes}
     for projection in select.expressions:
         if isinstance(projection, exp.Star):
             raise located(query.text, max(query.text.find("*"), 0), "star", "* cannot be aggregated", "name columns")
-        name = _output_name(projection)
         body = projection.this if isinstance(projection, exp.Alias) else projection
-        outputs.append((name, _rewrite(body, keys, names, calls, aggregates, True)))
-        plain.append((name, _rewrite(body, keys, names, calls, aggregates, False)))
-    plain_having = _rewrite(having.this, keys, names, calls, aggregates, False) if having else None
-    merged_having = _rewrite(having.this, keys, names, calls, aggregates, True) if having else None
+        for mode, values in modes.items():
+            outputs[mode].append((_output_name(projection), _rewrite(body, keys, names, calls, values)))
+    judged = {m: _rewrite(having.this, keys, names, calls, v) if having else None for m, v in modes.items()}
     shape = Shape(
         keys=tuple(str(key.sql(dialect="spark")) for key in keys),
         key_names=tuple(names),
-        outputs=tuple(outputs),
-        plain_outputs=tuple(plain),
-        having=merged_having,
-        plain_having=plain_having,
+        outputs=tuple(outputs["merged"]),
+        plain_outputs=tuple(outputs["plain"]),
+        ordered_outputs=tuple(outputs["ordered"]),
+        having=judged["merged"],
+        plain_having=judged["plain"],
+        ordered_having=judged["ordered"],
         source=_source(select, copied, alias),
         alias=alias,
         outer=_outer(whole, select),
@@ -121,22 +136,14 @@ def _aggregate_calls(root: exp.Expr, keys: list[exp.Expr]) -> list[exp.Expr]:
     return found
 
 
-def _rewrite(
-    body: exp.Expr,
-    keys: list[exp.Expr],
-    names: list[str],
-    calls: list[exp.Expr],
-    aggregates: tuple[Aggregate, ...],
-    merged: bool,
-) -> str:
-    """``body`` over the columns that hold keys, and parts if they are ``merged``, else the rows themselves."""
+def _rewrite(body: exp.Expr, keys: list[exp.Expr], names: list[str], calls: list[exp.Expr], values: list[str]) -> str:
+    """``body`` with the columns that carry keys in the place of keys, and ``values`` in the place of aggregates."""
 
     def replace(node: exp.Expr) -> exp.Expr:
         if node in keys:
             return exp.column(names[keys.index(node)])
         if node in calls:
-            aggregate = aggregates[calls.index(node)]
-            return exp.Paren(this=exp.Var(this=aggregate.lower if merged and aggregate.mergeable else aggregate.plain))
+            return exp.Paren(this=exp.Var(this=values[calls.index(node)]))
         for child in list(node.iter_expressions()):
             new = replace(child)
             if new is not child:

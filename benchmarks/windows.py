@@ -1,0 +1,131 @@
+"""Throughput of sliding windows with shared panes against plain Spark, in one run, at saturation.
+
+Micro-batches of a million rows, 100 keys, ten seconds of event time each; nothing is written. The clock is Spark's
+own: the execution time of the micro-batches after the first few.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.control.disorder import method_names
+from slackwater.spark.query import sql
+from slackwater.spark.streams import stream
+
+WARM_UP = 3
+
+
+def session() -> SparkSession:
+    """Two cores, two shuffle partitions."""
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.memory", "2g")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def events(spark: SparkSession, rows: int) -> DataFrame:
+    """A nearly free source: ten seconds of event time a micro-batch."""
+    raw = (
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", rows)
+        .option("numPartitions", 2)
+        .option("advanceMillisPerBatch", 10_000)
+        .option("startTimestamp", 1_700_000_000_000)
+        .load()
+    )
+    spread = F.timestamp_micros(F.unix_micros("timestamp") + F.pmod(F.xxhash64("value"), F.lit(10_000_000)))
+    return raw.select(
+        spread.alias("ts"),
+        (F.col("timestamp") + F.expr("INTERVAL 10 SECONDS")).alias("arrived"),
+        F.pmod("value", F.lit(100)).alias("sensor"),
+        F.pmod(F.xxhash64("value", F.lit(1)), F.lit(1000)).alias("value"),
+    )
+
+
+def ours(spark: SparkSession, rows: int, range_s: int, slide_s: int) -> DataFrame:
+    """The window as a query with panes; the wait is a constant, as in the plain query."""
+    stream("Sensors", events(spark, rows), time="ts")
+    method = "budgeted-quantile" if "budgeted-quantile" in method_names() else "max-delay"
+    return sql(
+        spark,
+        "SELECT sensor, COUNT(*) AS n, SUM(value) AS total, MAX(value) AS peak "
+        f"FROM Sensors [RANGE {range_s} seconds SLIDE {slide_s} seconds ARRIVAL arrived SLACK 10 seconds] "
+        "GROUP BY sensor",
+        method=method,
+    )
+
+
+def plain(spark: SparkSession, rows: int, range_s: int, slide_s: int) -> DataFrame:
+    """The window as Spark has it."""
+    return (
+        events(spark, rows)
+        .withWatermark("ts", "10 seconds")
+        .groupBy(F.window("ts", f"{range_s} seconds", f"{slide_s} seconds"), "sensor")
+        .agg(F.count("*"), F.sum("value"), F.max("value"))
+    )
+
+
+def rows_per_s(df: DataFrame, batches: int) -> float:
+    """Rows a second over the micro-batches after the warm-up, by the median batch."""
+    with tempfile.TemporaryDirectory() as folder:
+        query = (
+            df.writeStream.format("noop")
+            .outputMode("append")
+            .option("checkpointLocation", str(Path(folder) / "c"))
+            .start()
+        )
+        try:
+            while len([p for p in query.recentProgress if p["numInputRows"]]) < WARM_UP + batches and query.isActive:
+                query.awaitTermination(1)
+            if query.exception() is not None:
+                raise RuntimeError(str(query.exception()))
+            progress = [p for p in query.recentProgress if p["numInputRows"] > 1][WARM_UP : WARM_UP + batches]
+        finally:
+            query.stop()
+    seconds = statistics.median(p["durationMs"]["triggerExecution"] for p in progress) / 1000
+    return statistics.median(p["numInputRows"] for p in progress) / seconds
+
+
+def main() -> None:
+    """Print rates and ratios; ``--json`` for machines."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows a micro-batch")
+    parser.add_argument("--batches", type=int, default=5, help="measured micro-batches")
+    parser.add_argument("--overlaps", type=int, nargs="*", default=[1, 6, 60, 600])
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    spark = session()
+    found: dict[str, float] = {}
+    found["plain 60/1"] = rows_per_s(plain(spark, options.rows, 60, 1), options.batches)
+    show = not options.json
+    if show:
+        print(f"{'plain 60/1':<12} {found['plain 60/1']:12,.0f} rows/s", flush=True)
+    for overlap in options.overlaps:
+        name = f"panes {overlap}/1"
+        found[name] = rows_per_s(ours(spark, options.rows, overlap, 1), options.batches)
+        if show:
+            print(f"{name:<12} {found[name]:12,.0f} rows/s", flush=True)
+    spark.stop()
+    if options.json:
+        print(json.dumps(found))
+        return
+    if "panes 60/1" in found:
+        print(f"RANGE 60 s SLIDE 1 s: {found['panes 60/1'] / found['plain 60/1']:.1f} times plain Spark")
+
+
+if __name__ == "__main__":
+    main()
