@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead
+.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead bench-windows
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
@@ -53,6 +53,10 @@ wheel: $(READY)      ## build dist/*.whl
 
 bench-overhead: setup  ## what the one-line promise costs
 	@$(BIN)/python benchmarks/overhead.py
+
+bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
+	@$(BIN)/python benchmarks/windows.py
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache

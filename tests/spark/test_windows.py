@@ -131,7 +131,8 @@ def test_what_cannot_be_merged_joins_and_having(spark: SparkSession, tmp_path: P
     source.read_batch().createOrReplaceTempView("all_rows")
     exact = spark.sql(
         f"SELECT w.end AS window_end, {body} "
-        f"FROM (SELECT *, window(ts, '10 seconds', '5 seconds') AS w FROM all_rows) AS s {tail} GROUP BY w, n.place HAVING COUNT(*) > 2"
+        f"FROM (SELECT *, window(ts, '10 seconds', '5 seconds') AS w FROM all_rows) AS s {tail} "
+        "GROUP BY w, n.place HAVING COUNT(*) > 2"
     ).where(F.col("window_end") <= F.lit(promise.heartbeat))
     assert values(published) == values(exact)
 

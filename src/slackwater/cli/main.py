@@ -14,7 +14,9 @@ VERBS = {
     "demo": ("slackwater.cli.demo", "See a real Spark query keep a drop ratio."),
     "explain": ("slackwater.cli.explain", "What would be done for a query. Without Spark."),
     "lab": ("slackwater.cli.lab", "Try methods on recorded streams, without Spark."),
+    "reconcile": ("slackwater.cli.reconcile", "Merge published windows and late panes into the exact table."),
     "reproduce": ("slackwater.cli.reproduce", "Run a paper's experiments again."),
+    "run": ("slackwater.cli.run", "Run a query on a local Spark."),
 }
 
 
