@@ -28,11 +28,11 @@ from pyspark.sql.types import (
 
 from slackwater.errors import InvalidStream
 from slackwater.kernel import Rows, WindowOperator, WindowSpec
-from slackwater.language import Measure
 from slackwater.plan import Kind, Plan
 from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
+from slackwater.spark.numbers import edge_sql
 
 _MS_US = 1000
 _VIEWS = itertools.count()
@@ -144,8 +144,7 @@ def _lowered(spark: SparkSession, plan: Plan, results: DataFrame) -> DataFrame:
     shape = plan.shape
     assert shape is not None
     keys, kinds = plain_types(spark, plan)
-    edge = "timestamp_micros({})" if plan.measure is not Measure.NUMBER else f"({{}} DIV {_MS_US})"
-    columns = [f"{edge.format('start')} AS window_start", f"{edge.format('end')} AS window_end"]
+    columns = [f"{edge_sql(plan, 'start')} AS window_start", f"{edge_sql(plan, 'end')} AS window_end"]
     columns += [
         f"CAST(IF(isnan(value_{i}), NULL, value_{i}) AS {kind}) AS aggregate_{i}" for i, kind in enumerate(kinds)
     ]

@@ -24,6 +24,7 @@ from slackwater.plan import Plan
 from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
+from slackwater.spark.numbers import edge_sql
 from slackwater.spark.reconcile import parts_metadata
 
 _MS_US = 1000
@@ -129,8 +130,7 @@ def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:
     """The answer out of parts: window, late, outputs; HAVING."""
     shape = plan.shape
     assert shape is not None
-    edge = "timestamp_micros({})" if plan.measure is not Measure.NUMBER else f"({{}} DIV {_MS_US})"
-    start, end = edge.format(f"(end - {length})"), edge.format("end")
+    start, end = edge_sql(plan, f"(end - {length})"), edge_sql(plan, "end")
     named = windows.selectExpr(
         "*", f"{start} AS window_start", f"{end} AS window_end", f"unix_micros(close) > end - {_MS_US} AS late"
     )

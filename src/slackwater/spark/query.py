@@ -8,7 +8,6 @@ import math
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from sqlglot import exp
 
 from slackwater.errors import InvalidOption, InvalidStream, QueryTextError
@@ -18,12 +17,12 @@ from slackwater.plan import Catalog, Kind, Path, Plan, make_plan
 from slackwater.plan.shape import RESULT_SLOT
 from slackwater.spark.completeness import new_promise, observed_events
 from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.numbers import NUMBER_TIME, number_time
 from slackwater.spark.ordered import ordered_windows
 from slackwater.spark.panes import native_windows
 from slackwater.spark.streams import describe, registration_of, table_of
 
 DEFAULT_SHARDS = 16
-_NUMBER_TIME = "__sw_number_time"
 _VIEWS = itertools.count()
 
 
@@ -71,8 +70,8 @@ def run_query(
     timeless = plan.measure is Measure.NUMBER
     if timeless:
         # A number orders the stream as a time would, a millisecond each; its front is its clock.
-        events = events.withColumn(_NUMBER_TIME, F.timestamp_millis(F.col(f"`{column}`").cast("bigint")))
-        column = arrival = _NUMBER_TIME
+        events = events.withColumn(NUMBER_TIME, number_time(plan))
+        column = arrival = NUMBER_TIME
         completeness = dataclasses.replace(completeness, idle_after_ms=math.inf)
     promise = new_promise(
         events,
