@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead bench-windows
+.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead bench-windows bench-disorder
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
@@ -57,6 +57,9 @@ bench-overhead: setup  ## what the one-line promise costs
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
 	@$(BIN)/python benchmarks/windows.py
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
+
+bench-disorder: setup  ## every method on every trace with two clocks (some minutes)
+	@$(BIN)/python benchmarks/disorder.py
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache

@@ -21,9 +21,7 @@ from rich.progress import track
 from rich.table import Table
 
 import slackwater as sw
-from slackwater.spark.report import report_of
 from slackwater.spark.session import local_session
-from slackwater.spark.supervisor import supervisor_of
 
 SCHEMA = "ts timestamp, arrived timestamp, key int, value double, note string"
 Promise = Callable[[DataFrame], DataFrame]
@@ -51,7 +49,6 @@ def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
 
 def time_query(events: DataFrame, warm_up: int, batches: int | None = None) -> tuple[float, list[float]]:
     """Rows per second and trigger times (ms) over the micro-batches after the warm-up."""
-    spark = events.sparkSession
     counted = events.groupBy(F.window("ts", "10 seconds"), "key").agg(
         F.count("*").alias("n"), F.sum("value").alias("sum"), F.max("value").alias("max")
     )
@@ -64,7 +61,7 @@ def time_query(events: DataFrame, warm_up: int, batches: int | None = None) -> t
                 query.awaitTermination(1)
         progress = [p for p in query.recentProgress if p["numInputRows"] > 10]
         if any(key.startswith("slackwater:") for key in progress[-1]["observedMetrics"]):
-            (promise,) = report_of(supervisor_of(spark), query).promises
+            (promise,) = sw.report(query).promises
             assert promise.ledger.input >= sum(p["numInputRows"] for p in progress) - 2 * len(progress)
         query.stop()
     measured = progress[warm_up:]

@@ -10,14 +10,20 @@
     peaks = sw.sql(spark, "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DRATIO 1%]")
 """
 
-from slackwater.control.disorder import method_names
-from slackwater.errors import SlackwaterError
-from slackwater.spark.completeness import with_drop_ratio
-from slackwater.spark.query import sql
-from slackwater.spark.reconcile import reconcile
-from slackwater.spark.report import Report, report
-from slackwater.spark.streams import stream
-from slackwater.spark.windowed import window
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from slackwater.control.disorder import method_names
+    from slackwater.errors import SlackwaterError
+    from slackwater.spark.completeness import with_drop_ratio
+    from slackwater.spark.query import sql
+    from slackwater.spark.reconcile import reconcile
+    from slackwater.spark.report import Report, report
+    from slackwater.spark.streams import stream
+    from slackwater.spark.windowed import window
 
 __all__ = [
     "Report",
@@ -33,3 +39,26 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# Spark starts Python workers that import single modules of this package: they must not pay for all of it.
+_HOMES = {
+    "Report": "slackwater.spark.report",
+    "SlackwaterError": "slackwater.errors",
+    "method_names": "slackwater.control.disorder",
+    "reconcile": "slackwater.spark.reconcile",
+    "report": "slackwater.spark.report",
+    "sql": "slackwater.spark.query",
+    "stream": "slackwater.spark.streams",
+    "window": "slackwater.spark.windowed",
+    "with_drop_ratio": "slackwater.spark.completeness",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'slackwater' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,8 +15,8 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.spark.report import PromiseReport, report_of
-from slackwater.spark.supervisor import supervisor_of
+from slackwater.spark.report import PromiseReport, report
+from slackwater.spark.supervisor import keepers_of
 
 ORIGIN_S = 1_700_000_000
 SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
@@ -24,7 +24,12 @@ SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
 
 def timestamp(seconds: float) -> str:
     """An event time, so many seconds after the origin, as a source would write it."""
-    return dt.datetime.fromtimestamp(ORIGIN_S + seconds, dt.UTC).isoformat()
+    return exact_timestamp(round((ORIGIN_S + seconds) * 1e6))
+
+
+def exact_timestamp(us: int) -> str:
+    """Microseconds since 1970, as a source would write them."""
+    return (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=us)).isoformat()
 
 
 def rows(
@@ -72,23 +77,22 @@ class FileStream:
         return self.spark.read.schema(self.schema).json(str(self.folder))
 
 
-def settle(spark: SparkSession, query: StreamingQuery) -> None:
+def settle(query: StreamingQuery) -> None:
     """Return once every row is committed and every heartbeat that follows from it has taken effect."""
-    supervisor = supervisor_of(spark)
     while True:
         query.processAllAvailable()
         last = query.lastProgress
         batch = -1 if last is None else int(last["batchId"])
-        supervisor.keepers_of(str(query.id), batch, timeout_s=60)
+        keepers_of(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         last = query.lastProgress
         if last is None or int(last["batchId"]) == batch:
             return
 
 
-def promise_of(spark: SparkSession, query: StreamingQuery) -> PromiseReport:
+def promise_of(query: StreamingQuery) -> PromiseReport:
     """The only promise of a query."""
-    (promise,) = report_of(supervisor_of(spark), query).promises
+    (promise,) = report(query).promises
     return promise
 
 

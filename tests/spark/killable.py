@@ -15,9 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.spark.report import report_of
 from slackwater.spark.session import local_session
-from slackwater.spark.supervisor import supervisor_of
 from tests.spark.harness import FileStream, settle
 
 
@@ -44,8 +42,8 @@ def run(spark: SparkSession, root: Path, hang_at: int | None) -> None:
         .option("checkpointLocation", str(root / "checkpoint"))
         .start()
     )
-    settle(spark, query)
-    report = report_of(supervisor_of(spark), query).as_json()
+    settle(query)
+    report = sw.report(query).as_json()
     marks = [p["eventTime"].get("watermark") for p in query.recentProgress]
     (root / "report.json").write_text(json.dumps({**report, "watermarks": marks}))
     query.stop()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from slackwater.control.ledger import Ledger
@@ -19,9 +21,7 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import functions as F
 import slackwater as sw
-from slackwater.spark.report import report_of
 from slackwater.spark.session import local_session
-from slackwater.spark.supervisor import supervisor_of
 from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start, watermark_ms
 
 root = Path(sys.argv[1])
@@ -37,8 +37,8 @@ with local_session("cluster", **conf) as spark:
     )
     windows = lambda frame: frame.groupBy(F.window("ts", "5 seconds"), "sensor").count()
     query = start(windows(events), root)
-    settle(spark, query)
-    report = report_of(supervisor_of(spark), query)
+    settle(query)
+    report = sw.report(query)
     mark = watermark_ms(query.lastProgress)
     query.stop()
     truth = windows(stream.read_batch()).where(F.unix_millis("window.end") <= F.lit(int(mark)))
@@ -63,10 +63,6 @@ def test_two_executor_processes(tmp_path: Path) -> None:
 
 
 def cluster_environment() -> dict[str, str]:
-    import os
-
-    import pyspark
-
     home = str(Path(pyspark.__file__).parent)
     return {
         **os.environ,

@@ -50,8 +50,8 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: Spar
         stream.put(all_rows[batch * per_batch : (batch + 1) * per_batch])
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "2%", arrival="arrived")
     query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), tmp_path)
-    settle(spark, query)
-    promise = promise_of(spark, query)
+    settle(query)
+    promise = promise_of(query)
     progress = query.recentProgress
     query.stop()
 
@@ -97,8 +97,8 @@ def test_a_broken_clock_changes_only_its_own_fate(stamp: str | None, spark: Spar
             good = rows(arrivals, np.abs(np.sin(arrivals * 7)), first_id=batch * 200)
             bad = {**good[0], "id": -1, "ts": stamp}
             stream.put([*good, bad] if poisoned and batch == 1 else good)
-            settle(spark, query)  # so that both runs take every decision at the same moment
-        promise = promise_of(spark, query)
+            settle(query)  # so that both runs take every decision at the same moment
+        promise = promise_of(query)
         outcome.append((promise.ledger, promise.heartbeat, collected(spark, folder)))
         query.stop()
     (plain, plain_heartbeat, plain_result), (odd, odd_heartbeat, odd_result) = outcome
@@ -115,8 +115,8 @@ def test_invalid_rows_can_be_kept(spark: SparkSession, tmp_path: Path) -> None:
     )
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", invalid="keep")
     query = start(events, tmp_path)
-    settle(spark, query)
-    assert promise_of(spark, query).ledger.invalid == 1
+    settle(query)
+    assert promise_of(query).ledger.invalid == 1
     query.stop()
     same_rows(collected(spark, tmp_path), stream.read_batch())
 
@@ -127,17 +127,17 @@ def test_an_idle_source_still_closes_its_windows(spark: SparkSession, tmp_path: 
         stream.put(rows(np.arange(batch * 100, batch * 100 + 100) / 20, np.full(100, 0.05), first_id=batch * 100))
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", idle_after="1 second")
     spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "200")
-    query = start(events.groupBy(F.window("ts", "5 seconds")).count(), tmp_path)
+    query = start(events.groupBy(F.window("ts", "5 seconds")).count(), tmp_path, name="idle")
     spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
     truth = stream.read_batch().groupBy(F.window("ts", "5 seconds")).count()
     wanted = truth.count()
     # nothing arrives any more: only the passing of time can close the last window
     for _ in range(120):
         query.awaitTermination(1)
-        if (tmp_path / "out" / "_spark_metadata").exists() and collected(spark, tmp_path).count() == wanted:
+        if spark.table("idle").count() == wanted:
             break
-    same_rows(collected(spark, tmp_path), truth)
-    assert promise_of(spark, query).ledger == Ledger(on_time=300)
+    same_rows(spark.table("idle"), truth)
+    assert promise_of(query).ledger == Ledger(on_time=300)
     query.stop()
 
 
@@ -148,12 +148,12 @@ def test_a_stall_shorter_than_idle_after_costs_nothing(spark: SparkSession, tmp_
         stream.put(on_time[batch * 100 : batch * 100 + 100])
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", idle_after="1 hour")
     query = start(events.groupBy(F.window("ts", "1 second")).count(), tmp_path)
-    settle(spark, query)
+    settle(query)
     # ten minutes of nothing, then everything that was held up, in order
     held_up = rows(610 + np.arange(500) / 500, 600 - np.arange(500) / 500 * 9, first_id=500)
     stream.put(held_up)
-    settle(spark, query)
-    ledger = promise_of(spark, query).ledger
+    settle(query)
+    ledger = promise_of(query).ledger
     query.stop()
     assert ledger == Ledger(on_time=1000)
 
@@ -163,8 +163,8 @@ def test_best_effort_claims_no_promise(spark: SparkSession, tmp_path: Path) -> N
     stream.put(rows([0, 1, 2], [0, 0, 0]))
     events = sw.with_drop_ratio(stream.read_stream(), "ts", 0, arrival="arrived")
     query = start(events, tmp_path)
-    settle(spark, query)
-    promise = promise_of(spark, query)
+    settle(query)
+    promise = promise_of(query)
     query.stop()
     assert "best effort" in str(promise) and "no promise" in str(promise)
     assert promise.kept
@@ -176,8 +176,8 @@ def test_without_an_arrival_column_the_batch_is_the_clock(spark: SparkSession, t
         stream.put(rows(np.arange(batch * 50, batch * 50 + 50), np.full(50, 0.0), first_id=batch * 50))
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%")
     query = start(events.groupBy(F.window("ts", "10 seconds")).count(), tmp_path)
-    settle(spark, query)
-    promise = promise_of(spark, query)
+    settle(query)
+    promise = promise_of(query)
     marks = [watermark_ms(p) for p in query.recentProgress]
     query.stop()
     assert promise.ledger.input == 200

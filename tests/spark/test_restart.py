@@ -41,8 +41,8 @@ def batch_rows(batch: int) -> list[dict[str, Any]]:
     return rows(at, 0.4 * np.abs(np.sin(at * 5)), first_id=batch * PER_BATCH)
 
 
-@pytest.mark.parametrize("location", ["beside the checkpoint", "lost"])
-def test_a_clean_restart_goes_on(location: str, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("location", "name"), [("beside the checkpoint", "again"), ("lost", "again"), ("kept", None)])
+def test_a_clean_restart_goes_on(location: str, name: str | None, spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     beside = str(tmp_path / "slackwater")
     marks: list[float] = []
@@ -53,18 +53,18 @@ def test_a_clean_restart_goes_on(location: str, spark: SparkSession, tmp_path: P
         if location == "lost":
             shutil.rmtree(beside, ignore_errors=True)
         events = sw.with_drop_ratio(
-            stream.read_stream(), "ts", "5%", arrival="arrived", name="again", min_wait="1 second", location=beside
+            stream.read_stream(), "ts", "5%", arrival="arrived", name=name, min_wait="1 second", location=beside
         )
         query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), tmp_path)
-        settle(spark, query)
-        promise = promise_of(spark, query)
+        settle(query)
+        promise = promise_of(query)
         ledgers.append(promise.ledger)
         assert promise.kept
         marks += [watermark_ms(progress) for progress in query.recentProgress]
         query.stop()
     assert marks == sorted(marks), "the heartbeat never retreats"
     assert ledgers[-1].input == 9 * PER_BATCH
-    assert location == "lost" or ledgers[-1].unreported_batches == 0
+    assert name is None or location == "lost" or ledgers[-1].unreported_batches == 0
     truth = stream.read_batch().groupBy(F.window("ts", "5 seconds"), "sensor").count()
     same_rows(collected(spark, tmp_path), truth.where(F.unix_millis("window.end") <= F.lit(int(marks[-1]))))
 

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 import slackwater as sw
+from slackwater.control.ledger import Ledger
 from tests.spark.harness import (
     ORIGIN_S,
     FileStream,
@@ -54,9 +55,9 @@ def promised(stream: FileStream, name: str | None = None) -> DataFrame:
     return sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", name=name, min_wait="1 second")
 
 
-def finish(spark: SparkSession, query: StreamingQuery) -> float:
+def finish(query: StreamingQuery) -> float:
     """Run the query to the end of its files; the watermark it came to."""
-    settle(spark, query)
+    settle(query)
     marks = [watermark_ms(p) for p in query.recentProgress]
     assert marks == sorted(marks), "the watermark never retreats"
     assert marks[-1] > ORIGIN_S * 1000, "the watermark is frozen"
@@ -107,14 +108,14 @@ def of_null_sensors(spark: SparkSession, events: DataFrame) -> DataFrame:
 def test_windows_equal_the_batch_job(
     shape: Callable[[SparkSession, DataFrame], DataFrame], spark: SparkSession, stream: FileStream, tmp_path: Path
 ) -> None:
-    mark = finish(spark, start(shape(spark, promised(stream)), tmp_path))
+    mark = finish(start(shape(spark, promised(stream)), tmp_path))
     truth = closed_by(shape(spark, stream.read_batch()), mark)
     assert truth.count() > 0
     same_rows(collected(spark, tmp_path), truth)
 
 
 def test_update_mode(spark: SparkSession, stream: FileStream, tmp_path: Path) -> None:
-    finish(spark, start(windowed(promised(stream)), tmp_path, mode="update", name="updates"))
+    finish(start(windowed(promised(stream)), tmp_path, mode="update", name="updates"))
     last = spark.table("updates").groupBy("window", "sensor").agg(F.max("n").alias("n"), F.max("sum").alias("sum"))
     same_rows(last, windowed(stream.read_batch()))
 
@@ -127,7 +128,7 @@ def test_session_windows(spark: SparkSession, tmp_path: Path) -> None:
     for batch in range(BATCHES):  # three seconds of rows, then seven of silence
         at = batch * PERIOD_S + np.linspace(0, 3, 60)
         stream.put(rows(at, 0.2 * np.abs(np.sin(at * 11)), first_id=batch * 60))
-    mark = finish(spark, start(sessions(promised(stream)), tmp_path))
+    mark = finish(start(sessions(promised(stream)), tmp_path))
     truth = closed_by(sessions(stream.read_batch()), mark)
     assert truth.count() >= 8
     same_rows(collected(spark, tmp_path), truth)
@@ -138,7 +139,7 @@ def test_duplicates_within_the_watermark(spark: SparkSession, tmp_path: Path) ->
     for batch in range(BATCHES):
         once = orderly_rows(batch)
         stream.put(once + once[-20:])
-    finish(spark, start(promised(stream).dropDuplicatesWithinWatermark(["id"]), tmp_path))
+    finish(start(promised(stream).dropDuplicatesWithinWatermark(["id"]), tmp_path))
     same_rows(collected(spark, tmp_path), stream.read_batch().dropDuplicates(["id"]))
 
 
@@ -161,7 +162,7 @@ def test_stream_stream_joins_with_a_promise_on_each_side(
     # an answer is stamped a second after its row, so its lateness is a second less
     replies = sw.with_drop_ratio(answers(stream), "answered", "1%", arrival="seen", min_wait="1 second")
     query = start(join(promised(stream), replies), tmp_path)
-    mark = finish(spark, query)
+    mark = finish(query)
     batch = stream.read_batch()
     batch_replies = batch.where("id % 3 > 0").selectExpr(
         "id AS question", "ts + INTERVAL 1 SECOND AS answered", "value * 2 AS answer"
@@ -179,7 +180,7 @@ def test_stream_stream_joins_with_a_promise_on_each_side(
 def test_stream_stream_join_with_one_promise(spark: SparkSession, stream: FileStream, tmp_path: Path) -> None:
     replies = answers(stream)
     joined = promised(stream).join(replies, F.expr("id = question"), "inner").select("id", "answer")
-    finish(spark, start(joined, tmp_path))
+    finish(start(joined, tmp_path))
     batch = stream.read_batch()
     same_rows(collected(spark, tmp_path), batch.where("id % 3 > 0").selectExpr("id", "value * 2 AS answer"))
 
@@ -213,7 +214,7 @@ def test_event_time_timeouts(spark: SparkSession, stream: FileStream, tmp_path: 
             GroupStateTimeout.EventTimeTimeout,
         )
     )
-    finish(spark, start(counted, tmp_path))
+    finish(start(counted, tmp_path))
     got = collected(spark, tmp_path)
     same_rows(got.select("sensor", "n"), early_only(stream.read_batch()).groupBy("sensor").agg(F.count("*").alias("n")))
     assert got.where(F.col("watermark_ms") <= ORIGIN_S * 1000).count() == 0, "the state sees the heartbeat"
@@ -228,11 +229,11 @@ def test_several_queries_in_one_session(spark: SparkSession, stream: FileStream,
         start(windowed(promised(stream, name="own")), tmp_path / "c"),
     ]
     for query in running:
-        settle(spark, query)
+        settle(query)
     for query in running:
-        settle(spark, query)
-        assert promise_of(spark, query).ledger.input == BATCHES * PER_BATCH
-        assert promise_of(spark, query).kept
+        settle(query)
+        assert promise_of(query).ledger.input == BATCHES * PER_BATCH
+        assert promise_of(query).kept
     marks = [watermark_ms(query.lastProgress) for query in running]
     for query in running:
         query.stop()
@@ -248,23 +249,51 @@ def test_a_used_promise_starts_afresh_with_a_fresh_checkpoint(
     events = promised(stream)
     for run in ("first", "second"):
         query = start(windowed(events), tmp_path / run)
-        settle(spark, query)
-        assert promise_of(spark, query).ledger.late == 0, run
-        mark = finish(spark, query)
+        settle(query)
+        assert promise_of(query).ledger.late == 0, run
+        mark = finish(query)
         same_rows(collected(spark, tmp_path / run), closed_by(windowed(stream.read_batch()), mark))
 
 
-def test_naive_timestamps(spark: SparkSession, tmp_path: Path) -> None:
-    stream = FileStream(
-        spark, tmp_path / "in", schema="id long, ts timestamp_ntz, arrived timestamp, sensor string, value double"
-    )
+def test_available_now_moves_the_heartbeat_from_run_to_run(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    events = promised(stream)
+    marks, ledgers = [], []
+    for run in range(3):
+        for batch in range(2):
+            stream.put(orderly_rows(run * 2 + batch))
+        writer = windowed(events).writeStream.outputMode("append").trigger(availableNow=True)
+        query = (
+            writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .format("parquet")
+            .start(str(tmp_path / "out"))
+        )
+        query.awaitTermination()
+        ledgers.append(promise_of(query).ledger)
+        marks.append(max(watermark_ms(p) for p in query.recentProgress))
+    assert marks == sorted(marks)
+    assert marks[-1] > ORIGIN_S * 1000
+    assert ledgers[-1] == Ledger(on_time=6 * PER_BATCH)
+    same_rows(collected(spark, tmp_path), closed_by(windowed(stream.read_batch()), marks[-1]))
+
+
+def test_naive_timestamps_are_utc_whatever_the_session_s_zone(spark: SparkSession, tmp_path: Path) -> None:
+    schema = "id long, ts timestamp_ntz, arrived timestamp, sensor string, value double"
+    stream = FileStream(spark, tmp_path / "in", schema=schema)
     for batch in range(BATCHES):
         stream.put([{**row, "ts": row["ts"].removesuffix("+00:00")} for row in orderly_rows(batch)])
-    mark = finish(spark, start(windowed(promised(stream)), tmp_path))
-    truth = windowed(stream.read_batch()).where(
-        F.unix_millis(F.col("window.end").cast("timestamp")) <= F.lit(int(mark))
-    )
-    same_rows(collected(spark, tmp_path), truth)
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        query = start(windowed(promised(stream)), tmp_path)
+        settle(query)
+        assert promise_of(query).ledger == Ledger(on_time=BATCHES * PER_BATCH)
+        mark = finish(query)
+        until = F.lit(str(pd.Timestamp(mark, unit="ms"))).cast("timestamp_ntz")
+        truth = windowed(stream.read_batch()).where(F.col("window.end") <= until)
+        assert truth.count() > 0
+        same_rows(collected(spark, tmp_path), truth)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_fronts_by_source(spark: SparkSession, stream: FileStream, tmp_path: Path) -> None:
@@ -272,7 +301,7 @@ def test_fronts_by_source(spark: SparkSession, stream: FileStream, tmp_path: Pat
         stream.read_stream(), "ts", "1%", arrival="arrived", source="sensor", min_wait="1 second"
     )
     query = start(windowed(events), tmp_path)
-    settle(spark, query)
-    assert promise_of(spark, query).ledger.input == BATCHES * PER_BATCH
-    mark = finish(spark, query)
+    settle(query)
+    assert promise_of(query).ledger.input == BATCHES * PER_BATCH
+    mark = finish(query)
     same_rows(collected(spark, tmp_path), closed_by(windowed(stream.read_batch()), mark))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from slackwater.cli.lazy import LazyGroup
 
-VERBS: dict[str, tuple[str, str]] = {}
+VERBS: dict[str, tuple[str, str]] = {
+    "disorder": ("slackwater.cli.lab_disorder", "Compare methods of disorder control on a stream."),
+}
 
 command = LazyGroup("lab", VERBS, "Try methods on recorded streams, without Spark.")

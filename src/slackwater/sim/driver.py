@@ -125,7 +125,7 @@ def run(
                 None if arrivals is None else arrivals[start:end],
                 None,
                 None if sources is None else sources[start:end],
-                None,
+                None if trace.punctuations is None else _present(trace.punctuations[start:end]),
                 clock,
                 int(np.count_nonzero(rows < heartbeat)),
             )
@@ -134,10 +134,16 @@ def run(
         pending.append(decision.heartbeat)
         causes.append(decision.cause)
         start = end
-    return _count(trace, batches.ends, heartbeats, causes)
+    return count(trace, batches.ends, heartbeats, causes)
 
 
-def _count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[str]) -> Outcome:
+def _present(punctuations: Floats) -> Floats | None:
+    present = punctuations[~np.isnan(punctuations)]
+    return present if len(present) else None
+
+
+def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[str]) -> Outcome:
+    """The exact outcome of a run, from the heartbeat that was in force during each batch."""
     if not trace.rows:
         return Outcome(0, 0, 0.0, 0.0, 0.0, ends, heartbeats, causes)
     starts = np.concatenate(([0], ends[:-1]))

@@ -158,7 +158,7 @@ def _micros(events: DataFrame, column: str) -> Any:
     if isinstance(events.schema[column].dataType, TimestampNTZType):
         # differs from a cast, which would go through the session's time zone: a naive time is taken as UTC, as Spark's
         # own watermark takes it
-        return F.unix_micros(F.to_utc_timestamp(value.cast("timestamp"), F.current_timezone()))
+        return F.unix_micros(F.from_utc_timestamp(value.cast("timestamp"), F.current_timezone()))
     return F.unix_micros(value)
 
 

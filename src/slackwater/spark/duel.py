@@ -16,8 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from slackwater.spark.completeness import with_drop_ratio
 from slackwater.spark.generator import Readings, read_batch, read_stream
-from slackwater.spark.report import PromiseReport, report_of
-from slackwater.spark.supervisor import supervisor_of
+from slackwater.spark.report import PromiseReport, report
 
 WINDOW = "1 second"
 _CLOCK = "fixed-watermark"
@@ -98,7 +97,7 @@ class Duel:
         """The promise's report, once there is one."""
         if self.promised.lastProgress is None:
             return None
-        promises = report_of(supervisor_of(self._spark), self.promised).promises
+        promises = report(self.promised).promises
         return promises[0] if promises else None
 
     def promised_side(self) -> Side:

@@ -64,6 +64,14 @@ class Exchange:
         mine = offer["queries"].get(epoch)
         return None if mine is None else {"heartbeat": offer["heartbeat"], **mine}
 
+    def announce(self, epoch: str) -> None:
+        """Say, as its reader, that the query of that epoch runs under this promise."""
+        (self.folder / f"epoch-{epoch}").touch()
+
+    def was_announced(self, epoch: str) -> bool:
+        """Whether a reader has said so."""
+        return (self.folder / f"epoch-{epoch}").exists()
+
     def declare_live(self, epochs: list[str]) -> None:
         """Say which queries are running on this promise; written before another one starts."""
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -24,21 +24,21 @@ _BEFORE_ALL_EVENTS = "1900-01-01"
 class HeartbeatReader(SimpleDataSourceStreamReader):
     """Runs beside the driver, in a process of its own, once for each query; costs no executor a Python worker.
 
-    An offset is ``{"promise": name, "epoch": of the query, "heartbeat": ms or null, …}``; what stands beside
-    the heartbeat (batch and ledger) survives with it. A row is emitted only when the heartbeat has risen; while
+    An offset is ``{"epoch": of the query, "heartbeat": ms or null, …}``; what stands beside the heartbeat (batch
+    and ledger) survives with it. A row is emitted only when the heartbeat has risen; while
     nothing is offered, or only to other queries, it stays where it is.
     """
 
-    def __init__(self, promise: str, folder: str, columns: list[str], column: str, naive: bool) -> None:
-        self._promise = promise
+    def __init__(self, folder: str, columns: list[str], column: str, naive: bool) -> None:
         self._exchange = Exchange(Path(folder))
         self._columns = columns
         self._column = column
         self._naive = naive
+        self._announced = False
 
     def initialOffset(self) -> dict[str, Any]:
         self._exchange.start_afresh()
-        return {"promise": self._promise, "epoch": uuid.uuid4().hex, "heartbeat": None}
+        return {"epoch": uuid.uuid4().hex, "heartbeat": None}
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
         # Spark asks when it puts a micro-batch together, and what was read for the one before is then the watermark
@@ -46,7 +46,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         offered = self._exchange.offered_to(start["epoch"])
         if offered is None or not _rises(start, offered):
             return iter([]), start
-        end = {"promise": self._promise, "epoch": start["epoch"], **offered}
+        end = {"epoch": start["epoch"], **offered}
         return self._rows(end), end
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
@@ -55,6 +55,9 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
 
     def _judge_by(self, offset: dict[str, Any]) -> None:
         """The control row is never older than the watermark; where queries share it, the furthest one's counts."""
+        if not self._announced:
+            self._exchange.announce(offset["epoch"])
+            self._announced = True
         if offset["heartbeat"] is not None:
             judging = self._exchange.judging()
             if judging is None or judging < offset["heartbeat"]:
@@ -89,7 +92,7 @@ class HeartbeatSource(DataSource):
     def simpleStreamReader(self, schema: StructType) -> HeartbeatReader:
         column = self.options["column"]
         naive = schema[column].dataType.typeName() == "timestamp_ntz"
-        return HeartbeatReader(self.options["promise"], self.options["folder"], list(schema.names), column, naive)
+        return HeartbeatReader(self.options["folder"], list(schema.names), column, naive)
 
 
 def under_heartbeat(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange, name: str) -> DataFrame:
@@ -103,7 +106,7 @@ def under_heartbeat(spark: SparkSession, events: DataFrame, column: str, exchang
     spark.dataSource.register(HeartbeatSource)
     beats = (
         spark.readStream.format(FORMAT)
-        .options(promise=name, folder=str(exchange.folder), column=column, schema=schema.json())
+        .options(folder=str(exchange.folder), column=column, schema=schema.json())
         .load()
         .withWatermark(column, "0 seconds")
         .observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))

@@ -6,14 +6,13 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from slackwater.control.ledger import Ledger
 from slackwater.errors import UnknownName
 from slackwater.promises import Completeness
 from slackwater.spark.keeper import Keeper
-from slackwater.spark.supervisor import Supervisor, supervisor_of
+from slackwater.spark.supervisor import keepers_of
 from slackwater.units import duration_text, percent
 
 
@@ -100,15 +99,11 @@ class Report:
 
 def report(query: StreamingQuery) -> Report:
     """How the query keeps its promises, counting every micro-batch that it has committed."""
-    spark = SparkSession.active()
-    return report_of(supervisor_of(spark), query)
-
-
-def report_of(supervisor: Supervisor, query: StreamingQuery) -> Report:
-    """The report of a query that this supervisor listens to."""
     progress = query.lastProgress
-    keepers = supervisor.keepers_of(str(query.id), -1 if progress is None else int(progress["batchId"]))
-    if not keepers and progress is not None:
+    if progress is None:
+        return Report(str(query.id), ())
+    keepers = keepers_of(str(query.id), int(progress["batchId"]))
+    if not keepers:
         raise UnknownName(
             "no-promise", f"query {query.id} makes no promise", "put with_drop_ratio into its plan before it starts"
         )

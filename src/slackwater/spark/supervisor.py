@@ -41,6 +41,7 @@ class Supervisor(StreamingQueryListener):
         self._streams = spark.streams
         self._specs: dict[str, PromiseSpec] = {}
         self._keepers: dict[tuple[str, str], Keeper] = {}
+        self._started: set[str] = set()
         self._handled: dict[str, int] = {}
         self._changed = threading.Condition()
 
@@ -57,12 +58,15 @@ class Supervisor(StreamingQueryListener):
     def keepers_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Keeper]:
         """The promises of one query, once the given batch has been dealt with."""
         with self._changed:
-            self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            if query_id in self._started:
+                self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
             return [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         # Spark calls this before the query opens its sources: the readers will find who else is running.
         with self._changed:
+            self._started.add(str(event.id))
+            self._handled.pop(str(event.id), None)
             for name, spec in self._specs.items():
                 spec.exchange.declare_live(self._live_epochs(name))
 
@@ -86,10 +90,10 @@ class Supervisor(StreamingQueryListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         now_ms = _parse_ms(event.timestamp)
         with self._changed:
-            for (query_id, name), keeper in self._keepers.items():
+            for (query_id, _name), keeper in self._keepers.items():
                 if query_id == str(event.id):
                     keeper.on_idle(now_ms)
-                    self._publish(self._specs[name])
+                    self._publish(keeper)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         with self._changed:
@@ -115,11 +119,11 @@ class Supervisor(StreamingQueryListener):
             )
         )
         replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))
-        self._publish(spec)
+        self._publish(keeper)
 
     def _keeper(self, spec: PromiseSpec, progress: StreamingQueryProgress) -> Keeper | None:
         key = (str(progress.id), spec.name)
-        offset = _offset_of(spec.name, progress)
+        offset = _offset_of(spec, progress)
         if offset is None:
             return self._keepers.get(key)
         keeper = self._keepers.get(key)
@@ -142,11 +146,16 @@ class Supervisor(StreamingQueryListener):
             return None
         return snapshot if isinstance(snapshot, dict) else None
 
-    def _publish(self, spec: PromiseSpec) -> None:
-        """Put the heartbeat that every live query of the promise can bear before their next micro-batches."""
-        live = self._live_keepers(spec.name)
+    def _publish(self, decided_now: Keeper) -> None:
+        """Put the heartbeat that every live query of the promise can bear before their next micro-batches.
+
+        A query that has just ended counts too: what its last micro-batch decided is there when it starts again.
+        """
+        spec = decided_now.spec
+        others = [keeper for keeper in self._live_keepers(spec.name) if keeper is not decided_now]
+        live = [decided_now, *others]
         decided = [keeper.heartbeat_ms for keeper in live]
-        if not decided or any(heartbeat is None for heartbeat in decided):
+        if any(heartbeat is None for heartbeat in decided):
             return
         heartbeat_ms = min(heartbeat for heartbeat in decided if heartbeat is not None)
         offers = [spec.exchange.offered_to(keeper.epoch) for keeper in live]
@@ -179,13 +188,22 @@ def supervisor_of(spark: SparkSession) -> Supervisor:
         return supervisor
 
 
+def keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Keeper]:
+    """The promises of one query of any session, once the given batch has been dealt with."""
+    for supervisor in list(_SUPERVISORS.values()):
+        keepers = supervisor.keepers_of(query_id, up_to_batch, timeout_s)
+        if keepers:
+            return keepers
+    return []
+
+
 def _stop_listening(streams: StreamingQueryManager, supervisor: Supervisor) -> None:
     """Spark would log an error if it called a listener whose process has gone."""
     with contextlib.suppress(Exception):
         streams.removeListener(supervisor)
 
 
-def _offset_of(name: str, progress: StreamingQueryProgress) -> dict[str, Any] | None:
+def _offset_of(spec: PromiseSpec, progress: StreamingQueryProgress) -> dict[str, Any] | None:
     """Where the promise's heartbeat stream stood when the batch began."""
     for source in progress.sources:
         for text in (source.startOffset, source.endOffset):
@@ -193,7 +211,7 @@ def _offset_of(name: str, progress: StreamingQueryProgress) -> dict[str, Any] | 
                 offset = json.loads(text) if isinstance(text, str) else None
             except json.JSONDecodeError:
                 continue
-            if isinstance(offset, dict) and offset.get("promise") == name:
+            if isinstance(offset, dict) and "epoch" in offset and spec.exchange.was_announced(offset["epoch"]):
                 return offset
     return None
 

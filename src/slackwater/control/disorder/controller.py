@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod
+from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod, Floats, Ints
 from slackwater.promises import Completeness
 
 FUTURE_TOLERANCE_MS = 60_000.0
+FUTURE_TOLERANCE_FACTOR = 20.0
+"""Ahead of the clock by so many times the usual distance from it: no longer a value that comes early."""
+USUAL_STEP = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,14 @@ class Decision:
 class DisorderController:
     """Keeps one completeness promise: the heartbeat never retreats, and no row from the future moves it.
 
+    From the future is a row that is ahead of the arrival clock by more than a minute and by more than twenty
+    times the usual distance between the two (scheduled times may come hours early).
+
     It costs what its method costs. It cannot keep the promise where ``max_wait`` forbids the wait that the
     stream needs; the decision then says "max_wait". While a stream with a clock is silent the heartbeat stays
     at or below the front (the highest trusted value), since a stalled stream looks the same; after
     ``idle_after`` the silence is taken for idleness and the heartbeat follows the clock again, that much
-    behind it.
+    behind it, or as much as the wait was when the last row came, if that is more.
     """
 
     def __init__(self, promise: Completeness, method: DisorderMethod) -> None:
@@ -39,6 +45,8 @@ class DisorderController:
         self._heartbeat = UNKNOWN
         self._front = UNKNOWN
         self._last_row_at = UNKNOWN
+        self._wait = 0.0
+        self._usual_ms = FUTURE_TOLERANCE_MS / FUTURE_TOLERANCE_FACTOR
 
     @property
     def heartbeat(self) -> float:
@@ -66,6 +74,8 @@ class DisorderController:
             if heartbeat > clock - self.promise.min_wait_ms:
                 heartbeat, cause = clock - self.promise.min_wait_ms, "min_wait"
             heartbeat, cause = self._mind_silence(heartbeat, cause, clock)
+            if clock <= self._last_row_at and math.isfinite(heartbeat):
+                self._wait = clock - max(heartbeat, self._heartbeat)
         if math.isnan(heartbeat) or heartbeat <= self._heartbeat:
             heartbeat, cause = self._heartbeat, "held" if heartbeat < self._heartbeat else cause
         self._heartbeat = heartbeat
@@ -77,7 +87,7 @@ class DisorderController:
         silent_ms = clock - self._last_row_at
         if not math.isfinite(self._front) or heartbeat <= self._front:
             if math.isfinite(self._front) and silent_ms > self.promise.idle_after_ms:
-                idle = min(clock - self.promise.idle_after_ms, clock - self.promise.min_wait_ms)
+                idle = clock - max(self.promise.idle_after_ms, self.promise.min_wait_ms, self._wait)
                 if idle > heartbeat:
                     return idle, "idle"
             return heartbeat, cause
@@ -90,7 +100,11 @@ class DisorderController:
         """The batch without rows whose clock runs ahead of ours: they may not move anything but themselves."""
         if batch.clock is None or not len(batch.values):
             return batch
-        keep = batch.values <= batch.clock + FUTURE_TOLERANCE_MS
+        tolerance = max(FUTURE_TOLERANCE_MS, FUTURE_TOLERANCE_FACTOR * self._usual_ms)
+        keep = batch.values <= batch.clock + tolerance
+        self._learn_usual_distance(
+            np.abs(batch.clock - batch.values[keep]), None if batch.weights is None else batch.weights[keep]
+        )
         if bool(np.all(keep)):
             return batch
         return Batch(
@@ -103,12 +117,23 @@ class DisorderController:
             batch.late,
         )
 
+    def _learn_usual_distance(self, distances: Floats, weights: Ints | None) -> None:
+        """Move towards the median by its sign alone, so that no single row, however wrong, moves it far."""
+        rows = len(distances) if weights is None else int(weights.sum())
+        if rows:
+            beyond = distances > self._usual_ms
+            share = float(np.count_nonzero(beyond) if weights is None else weights[beyond].sum()) / rows
+            step = USUAL_STEP * min(rows, 50) * (2.0 * share - 1.0)
+            self._usual_ms = max(1.0, self._usual_ms * math.exp(step))
+
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to go on after a restart, as JSON."""
         return {
             "heartbeat": _finite(self._heartbeat),
             "front": _finite(self._front),
             "last_row_at": _finite(self._last_row_at),
+            "wait": self._wait,
+            "usual_ms": self._usual_ms,
             "method": self.method.name,
             "learned": self.method.snapshot(),
         }
@@ -118,6 +143,8 @@ class DisorderController:
         self.never_below(_number(snapshot["heartbeat"]))
         self._front = _number(snapshot["front"])
         self._last_row_at = _number(snapshot["last_row_at"])
+        self._wait = float(snapshot.get("wait", 0.0))
+        self._usual_ms = float(snapshot.get("usual_ms", self._usual_ms))
         if snapshot["method"] == self.method.name:
             self.method.resume(snapshot["learned"])
 

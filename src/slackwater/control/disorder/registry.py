@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from slackwater.control.disorder.protocol import DisorderMethod
+from slackwater.control.disorder.slack import SlackCap
 from slackwater.errors import InvalidOption, UnknownName
 from slackwater.promises import Completeness
 
@@ -30,7 +31,9 @@ def method_names() -> list[str]:
 
 
 def make_method(name: str, promise: Completeness, **options: Any) -> DisorderMethod:
-    """A fresh method of that name for that promise.
+    """A fresh method of that name for that promise; ``slack_rows`` caps the buffer of any method.
+
+    ``slack_rows=0`` is the punctuation configuration of Kim 2007, §4: there is no buffer to cap.
 
     >>> make_method("no-such-method", Completeness(0.01))
     Traceback (most recent call last):
@@ -42,12 +45,14 @@ def make_method(name: str, promise: Completeness, **options: Any) -> DisorderMet
         raise UnknownName(
             "unknown-method", f"there is no method {name!r}", f"use one of: {', '.join(sorted(_METHODS))}"
         )
+    slack_rows = None if name == "fixed-slack" else options.pop("slack_rows", None)
     try:
-        return _METHODS[name](promise, **options)
+        method = _METHODS[name](promise, **options)
     except TypeError as error:
         raise InvalidOption(
             "unknown-method-option", f"{name} does not take {options!r} ({error})", "see the method's page"
         ) from error
+    return SlackCap(method, slack_rows) if slack_rows else method
 
 
 def _load_all() -> None:

@@ -1,0 +1,93 @@
+"""Methods side by side on one trace: drops, waits and buffer against the promise and the clairvoyant wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slackwater.control.disorder import DisorderController, make_method, method_names
+from slackwater.promises import Completeness
+from slackwater.sim.driver import Batches, clairvoyant_wait, run
+from slackwater.sim.trace import Trace
+
+DEFAULT_RATIOS = (0.05, 0.01, 0.001)
+NEEDS_PUNCTUATIONS = "source-heartbeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One method at one drop ratio on one trace. Waits are the trace's own numbers (milliseconds for times)."""
+
+    method: str
+    target_drop_ratio: float
+    rows: int
+    late: int
+    mean_wait: float
+    p99_wait: float
+    mean_buffer_rows: float
+    clairvoyant_wait: float
+    rows_per_s: float
+
+    @property
+    def drop_ratio(self) -> float:
+        """Late rows among all rows, from the first row on."""
+        return self.late / self.rows if self.rows else 0.0
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise was kept, exactly."""
+        return Completeness(self.target_drop_ratio).kept_by(self.late, self.rows - self.late)
+
+    @property
+    def wait_ratio(self) -> float | None:
+        """Mean wait as a multiple of the clairvoyant wait, where that is not zero."""
+        return self.mean_wait / self.clairvoyant_wait if self.clairvoyant_wait > 0 else None
+
+    def as_json(self, unit: str, per_unit: float) -> dict[str, Any]:
+        """The cell as plain values, waits in the unit."""
+        return {
+            "method": self.method,
+            "target_drop_ratio": self.target_drop_ratio,
+            "drop_ratio": self.drop_ratio,
+            "mean_wait_s": self.mean_wait / per_unit,
+            "p99_wait_s": self.p99_wait / per_unit,
+            "mean_buffer_rows": self.mean_buffer_rows,
+            "clairvoyant_wait_s": self.clairvoyant_wait / per_unit,
+            "rows": self.rows,
+            "unit": unit,
+        }
+
+
+def methods_for(trace: Trace) -> list[str]:
+    """Every method that the trace can feed: source heartbeats need punctuations."""
+    return [name for name in method_names() if name != NEEDS_PUNCTUATIONS or trace.punctuations is not None]
+
+
+def compare(
+    trace: Trace,
+    methods: Sequence[str] | None = None,
+    drop_ratios: Sequence[float] = DEFAULT_RATIOS,
+    batches: Batches | None = None,
+) -> Iterator[Cell]:
+    """Run each method at each ratio over the trace, one cell at a time; nothing is left out as warm-up."""
+    batches = Batches.every(trace) if batches is None else batches
+    for drop_ratio in drop_ratios:
+        best = clairvoyant_wait(trace, drop_ratio)
+        for name in methods_for(trace) if methods is None else methods:
+            promise = Completeness(drop_ratio)
+            began = time.perf_counter()
+            outcome = run(trace, DisorderController(promise, make_method(name, promise)), batches)
+            took_s = time.perf_counter() - began
+            yield Cell(
+                name,
+                drop_ratio,
+                outcome.rows,
+                outcome.late,
+                outcome.mean_wait,
+                outcome.p99_wait,
+                outcome.mean_buffer_rows,
+                best,
+                outcome.rows / took_s if took_s > 0 else 0.0,
+            )

@@ -1,0 +1,137 @@
+"""A recorded stream from a Parquet or CSV file, checked, and in arrival order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.dataset as arrow_dataset
+import pyarrow.lib as arrow
+from numpy.typing import NDArray
+
+from slackwater.errors import InvalidData
+from slackwater.sim.trace import Trace
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A trace, the unit that its waits are told in, and what had to be done to read it.
+
+    ``unit`` is "s" where waits are arrival clock − heartbeat in seconds, and "attribute" where they are measured
+    behind the front in the attribute's own unit (seconds, if it is a timestamp). ``per_unit`` turns the trace's
+    numbers into it.
+    """
+
+    trace: Trace
+    unit: str
+    per_unit: float
+    invalid_rows: int
+    notes: tuple[str, ...]
+
+
+def read_recording(
+    path: Path,
+    event_time: str,
+    arrival: str | None = None,
+    sources: Sequence[str] = (),
+    heartbeat: str | None = None,
+) -> Recording:
+    """The rows of a file in arrival order; ties, and files without an arrival column, keep the file's order.
+
+    Rows without a valid windowing attribute or arrival are left out and counted as invalid. Costs the named columns
+    in memory.
+    """
+    wanted = [event_time, *([arrival] if arrival else []), *sources, *([heartbeat] if heartbeat else [])]
+    table = read_columns(path, wanted)
+    values, is_time = _numbers(table[event_time], path)
+    arrivals = None if arrival is None else _numbers(table[arrival], path)[0]
+    said = None if heartbeat is None else _numbers(table[heartbeat], path)[0]
+    codes: NDArray[np.int64] | None = None
+    if sources:
+        codes = (
+            table.groupby(list(sources), sort=False, dropna=False, observed=True).ngroup().to_numpy().astype(np.int64)
+        )
+    notes: list[str] = []
+    valid = np.isfinite(values)
+    if arrivals is not None:
+        valid &= np.isfinite(arrivals)
+    invalid = int(len(values) - np.count_nonzero(valid))
+    if invalid == len(values):
+        raise InvalidData(
+            "no-valid-rows", f"{path} has no row with a valid {event_time!r}", "look at the column and its type"
+        )
+    if invalid:
+        notes.append(f"{invalid} of {len(values)} rows are invalid (no windowing attribute or no arrival): left out")
+    order = np.flatnonzero(valid)
+    if arrivals is not None and np.any(np.diff(arrivals[order]) < 0):
+        order = order[np.argsort(arrivals[order], kind="stable")]
+        notes.append(f"rows were not in the order of {arrival!r}: sorted by it, ties in file order")
+    clocked = is_time and arrivals is not None
+    if arrivals is not None and not clocked:
+        notes.append(
+            f"{event_time!r} is a number: waits are in its own unit, behind the front; {arrival!r} only orders"
+        )
+    trace = Trace(
+        path.stem,
+        values[order],
+        arrivals[order] if clocked and arrivals is not None else None,
+        None if codes is None else codes[order],
+        None if said is None else said[order],
+    )
+    return Recording(trace, "s" if clocked else "attribute", 1e3 if is_time else 1.0, invalid, tuple(notes))
+
+
+def read_columns(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
+    """Only these columns of a Parquet or CSV file (or a directory of Parquet files)."""
+    if not path.exists():
+        raise InvalidData("no-such-file", f"there is no {path}", "give a Parquet or CSV file")
+    is_csv = path.suffix.lower() in (".csv", ".txt", ".tsv")
+    try:
+        if is_csv:
+            separator = "\t" if path.suffix.lower() == ".tsv" else ","
+            present = list(pd.read_csv(path, nrows=0, sep=separator).columns)
+            _check_columns(path, wanted, present)
+            return pd.read_csv(path, usecols=list(dict.fromkeys(wanted)), sep=separator)
+        data = arrow_dataset.dataset(path, format="parquet")
+        _check_columns(path, wanted, data.schema.names)
+        table: pd.DataFrame = data.to_table(columns=list(dict.fromkeys(wanted))).to_pandas()
+    except InvalidData:
+        raise
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise InvalidData(
+            "unreadable-file", f"{path} cannot be read ({error})", "give a Parquet file, or a CSV file with a header"
+        ) from error
+    return table
+
+
+def _check_columns(path: Path, wanted: Sequence[str], present: Sequence[str]) -> None:
+    for column in wanted:
+        if column not in present:
+            raise InvalidData("no-such-column", f"{path} has no column {column!r}", f"it has: {', '.join(present)}")
+
+
+def _numbers(column: pd.Series, path: Path) -> tuple[Floats, bool]:
+    """The column as floats (milliseconds if it is a time, NaN where invalid), and whether it is a time."""
+    if pd.api.types.is_bool_dtype(column):
+        raise InvalidData("wrong-type", f"column {column.name!r} of {path} is true or false", "give a time or a number")
+    if pd.api.types.is_numeric_dtype(column):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan), False
+    if not pd.api.types.is_datetime64_any_dtype(column):
+        times = pd.to_datetime(column, utc=True, errors="coerce", format="mixed")
+        if times.isna().all():
+            raise InvalidData(
+                "wrong-type",
+                f"column {column.name!r} of {path} is neither a time nor a number ({column.iloc[:1].tolist()})",
+                "give ISO timestamps or numbers",
+            )
+        column = times
+    if getattr(column.dt, "tz", None) is not None:
+        column = column.dt.tz_convert(None)
+    stamps = column.to_numpy().astype("datetime64[us]")
+    milliseconds = stamps.astype(np.int64) / 1e3
+    return np.where(np.isnat(stamps), np.nan, milliseconds), True

@@ -1,0 +1,109 @@
+"""The simulator and Spark are twins: the same micro-batches, the same decisions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import slackwater as sw
+from slackwater.control.disorder import DisorderController, make_method
+from slackwater.control.ledger import Ledger
+from slackwater.promises import Completeness
+from slackwater.sim.driver import Batches, run
+from slackwater.sim.streams.step import step
+from slackwater.sim.trace import Trace
+from slackwater.spark.cells import decode_cells
+from slackwater.spark.exchange import Exchange
+from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
+from tests.spark.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
+
+pytestmark = pytest.mark.spark
+
+PROMISE = Completeness(0.02)
+CELL_WIDTH = 2 ** (1 / 16) - 1
+
+
+def trace_in_micros() -> Trace:
+    """A minute at 50 rows a second whose lateness jumps tenfold, to the microsecond, as Spark keeps it."""
+    made = step(0, rows=3000, rate_per_s=50.0, mean_ms=200.0, regimes=3)
+    assert made.arrivals is not None
+    origin = ORIGIN_S * 1000.0
+    return Trace("twin", origin + np.round(made.values, 3), origin + np.round(made.arrivals, 3))
+
+
+def on_spark(
+    spark: SparkSession, folder: Path, trace: Trace, ends: list[int]
+) -> tuple[Ledger, float, list[int | None]]:
+    """Replay the trace, one micro-batch at a time, each judged by the heartbeat that the one before led to."""
+    assert trace.arrivals is not None
+    stream = FileStream(spark, folder / "in")
+    events = sw.with_drop_ratio(stream.read_stream(), "ts", PROMISE.drop_ratio, arrival="arrived")
+    query = start(events.groupBy(F.window("ts", "5 seconds")).count(), folder)
+    micros = [np.round(column * 1000).astype(int).tolist() for column in (trace.values, trace.arrivals)]
+    heartbeats: list[int | None] = [None]
+    for first, last in zip([0, *ends], ends, strict=False):
+        stream.put(
+            [
+                {"id": first + i, "ts": exact_timestamp(event), "arrived": exact_timestamp(arrival)}
+                for i, (event, arrival) in enumerate(zip(*(us[first:last] for us in micros), strict=True))
+            ]
+        )
+        settle(query)
+        heartbeat = promise_of(query).heartbeat
+        heartbeats.append(None if heartbeat is None else round(heartbeat.timestamp() * 1000))
+    promise = promise_of(query)
+    query.stop()
+    assert promise.mean_wait_ms is not None
+    return promise.ledger, promise.mean_wait_ms, heartbeats[:-1]
+
+
+def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
+    """The cells of ``cell_column``, in numpy."""
+    octaves = np.log(np.where(margins_us >= 0, margins_us + 1.0, np.abs(margins_us) + 0.0)) / np.log(2.0)
+    codes = np.where(margins_us >= 0, np.floor(octaves * 16), -1 - np.floor(octaves * 16)).astype(int)
+    return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
+
+
+def without_spark(trace: Trace, ends: list[int]) -> Keeper:
+    """The very keeper that listens to Spark, fed with the same cells."""
+    assert trace.arrivals is not None
+    spec = PromiseSpec("twin", "ts", PROMISE, "budgeted-quantile", {}, [], Exchange(Path("nowhere")))
+    keeper = Keeper(spec, "query", "epoch")
+    for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
+        heartbeat = keeper.heartbeat_ms
+        reference = trace.arrivals[first:last] if heartbeat is None else np.full(last - first, float(heartbeat))
+        margins = np.round((trace.values[first:last] - reference) * 1000)
+        clock = float(trace.arrivals[last - 1])
+        cells = decode_cells(cells_of(margins), with_sources=False)
+        keeper.on_batch(BatchReport(number, heartbeat, clock, cells, clock, state_rows=1))
+    return keeper
+
+
+def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path) -> None:
+    trace = trace_in_micros()
+    ends = [*range(250, trace.rows, 250), trace.rows]
+    ledger, mean_wait_ms, heartbeats = on_spark(spark, tmp_path, trace, ends)
+
+    keeper = without_spark(trace, ends)
+    assert [record.heartbeat_ms for record in keeper.history] == heartbeats, "every decision, to the millisecond"
+    assert keeper.ledger == ledger
+    assert keeper.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
+
+    # The simulator sees rows, Spark the cells they fall into: their waits differ by no more than a cell's width.
+    controller = DisorderController(PROMISE, make_method("budgeted-quantile", PROMISE))
+    outcome = run(trace, controller, Batches.at(trace, ends), lag=1, hide_arrivals=True)
+    assert trace.arrivals is not None
+    sizes = np.diff([0, *ends])
+    under = np.isfinite(outcome.heartbeats)
+    waits = trace.arrivals[np.array(ends) - 1][under] - outcome.heartbeats[under]
+    simulated = float(np.average(waits, weights=sizes[under]))
+    print(f"mean wait: Spark {mean_wait_ms:.1f} ms, simulator {simulated:.1f} ms")
+    print(f"drop ratio: Spark {ledger.drop_ratio:.4%}, simulator {outcome.drop_ratio:.4%}")
+    assert mean_wait_ms == pytest.approx(simulated, rel=CELL_WIDTH)
+    assert PROMISE.kept_by(ledger.late, ledger.on_time)
+    assert PROMISE.kept_by(outcome.late, outcome.rows - outcome.late)
