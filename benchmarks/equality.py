@@ -26,8 +26,8 @@ from pyspark.sql import DataFrame, SparkSession
 import slackwater as sw
 from slackwater.control.disorder import UNKNOWN, Batch, register
 from slackwater.promises import Completeness
-from slackwater.spark.report import PromiseReport, report_of
-from slackwater.spark.supervisor import supervisor_of
+from slackwater.spark.report import PromiseReport
+from slackwater.spark.supervisor import keepers_of
 
 REAL = Path(__file__).parents[1] / ".." / "shared" / "data" / "ooo_umts.parquet"
 FILES = 3
@@ -185,16 +185,15 @@ def write_files(data: pd.DataFrame, folder: Path) -> list[Path]:
     return paths
 
 
-def settled(spark: SparkSession, query: Any) -> PromiseReport:
+def settled(query: Any) -> PromiseReport:
     """Wait until everything is committed and every heartbeat that follows has taken effect."""
-    supervisor = supervisor_of(spark)
     while True:
         query.processAllAvailable()
         batch = int(query.lastProgress["batchId"]) if query.lastProgress else -1
-        supervisor.keepers_of(str(query.id), batch, timeout_s=60)
+        keepers_of(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         if not query.lastProgress or int(query.lastProgress["batchId"]) == batch:
-            return report_of(supervisor, query).promises[0]
+            return sw.report(query).promises[0]
 
 
 def same(left: DataFrame, right: DataFrame) -> bool:
@@ -230,7 +229,7 @@ def run(spark: SparkSession, case: Case, files: list[Path], root: Path, number: 
     )
     for path in files:
         os.link(path, inbox / path.name)
-        promise = settled(spark, query)
+        promise = settled(query)
     query.stop()
     published = spark.read.schema(made.schema).parquet(str(folder / "out"))
     assert promise.heartbeat is not None

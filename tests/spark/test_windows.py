@@ -77,11 +77,11 @@ def run(
     query = begin()
     for number, batch in enumerate(batches(seed)):
         source.put(batch)
-        settle(spark, query)
+        settle(query)
         if number == restart_after:
             query.stop()
             query = begin()
-    promise = promise_of(spark, query)
+    promise = promise_of(query)
     query.stop()
     return source, collected(spark, folder), promise
 
@@ -189,7 +189,7 @@ def test_windows_over_a_number_in_python(spark: SparkSession, tmp_path: Path) ->
         .agg(F.sum("value").alias("total"), "LAST(value) AS latest")
     )
     query = start(made, tmp_path)
-    settle(spark, query)
+    settle(query)
     query.stop()
     exact = (
         source.read_batch()

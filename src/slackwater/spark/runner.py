@@ -18,9 +18,9 @@ from slackwater.language import parse
 from slackwater.plan import Plan
 from slackwater.spark.generator import Readings, read_stream
 from slackwater.spark.query import plan_query, run_query
-from slackwater.spark.report import Report, report_of
+from slackwater.spark.report import Report, report
 from slackwater.spark.streams import stream
-from slackwater.spark.supervisor import supervisor_of
+from slackwater.spark.supervisor import keepers_of
 
 _FILES = ("json", "parquet", "csv")
 _REPLAY_BATCHES = 50
@@ -149,16 +149,15 @@ def run_text(
             writer = writer.option("path", sink.where)
         query = writer.option("truncate", False).start()
         try:
-            _wait(spark, query, limit_s, tell)
-            return Outcome(plan, report_of(supervisor_of(spark), query))
+            _wait(query, limit_s, tell)
+            return Outcome(plan, report(query))
         except StreamingQueryException as error:
             raise InvalidData("query-failed", f"the query failed: {error.getMessage()}", "see Spark's log") from error
         finally:
             query.stop()
 
 
-def _wait(spark: SparkSession, query: StreamingQuery, limit_s: float | None, tell: Callable[[int], None]) -> None:
-    supervisor = supervisor_of(spark)
+def _wait(query: StreamingQuery, limit_s: float | None, tell: Callable[[int], None]) -> None:
     end = None if limit_s is None else clock.monotonic() + limit_s
     while query.isActive and (end is None or clock.monotonic() < end):
         if end is None:
@@ -167,7 +166,7 @@ def _wait(spark: SparkSession, query: StreamingQuery, limit_s: float | None, tel
             query.awaitTermination(1)
         progress = query.lastProgress
         batch = -1 if progress is None else int(progress["batchId"])
-        keepers = supervisor.keepers_of(str(query.id), batch, timeout_s=30)
+        keepers = keepers_of(str(query.id), batch, timeout_s=30)
         tell(sum(keeper.ledger.input for keeper in keepers))
         if end is None:
             query.processAllAvailable()
