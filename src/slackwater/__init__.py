@@ -6,7 +6,7 @@
 
     events = sw.with_drop_ratio(events, "ts", 0.01)    # instead of events.withWatermark("ts", "10 minutes")
 
-    sw.stream("Sensors", events, time="ts")
+    sw.stream("Sensors", readings, time="ts")
     peaks = sw.sql(spark, "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DRATIO 1%]")
 """
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from slackwater.control.disorder import method_names
     from slackwater.errors import SlackwaterError
     from slackwater.spark.completeness import with_drop_ratio
+    from slackwater.spark.delivery import ordered
     from slackwater.spark.query import sql
     from slackwater.spark.reconcile import reconcile
     from slackwater.spark.report import Report, report
@@ -30,6 +31,7 @@ __all__ = [
     "SlackwaterError",
     "__version__",
     "method_names",
+    "ordered",
     "reconcile",
     "report",
     "sql",
@@ -45,6 +47,7 @@ _HOMES = {
     "Report": "slackwater.spark.report",
     "SlackwaterError": "slackwater.errors",
     "method_names": "slackwater.control.disorder",
+    "ordered": "slackwater.spark.delivery",
     "reconcile": "slackwater.spark.reconcile",
     "report": "slackwater.spark.report",
     "sql": "slackwater.spark.query",

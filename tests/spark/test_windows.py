@@ -199,3 +199,30 @@ def test_windows_over_a_number_in_python(spark: SparkSession, tmp_path: Path) ->
         .where("window_end <= 234")
     )
     assert values(collected(spark, tmp_path)) == values(exact)
+
+
+def test_rows_are_delivered_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    delivered: list[list[Any]] = []
+    events = sw.ordered(
+        source.read_stream(),
+        on="ts",
+        drop_ratio=0,
+        arrival="arrived",
+        method="test-trailing",
+        method_options={"wait_ms": 20_000.0},
+        location=str(tmp_path / "promise"),
+    )
+    query = (
+        events.writeStream.foreachBatch(lambda frame, _: delivered.append(frame.select("ts", "id").collect()))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    for batch in batches(2):
+        source.put(batch)
+        settle(query)
+    heartbeat = promise_of(query).heartbeat
+    query.stop()
+    exact = source.read_batch().where(F.col("ts") < F.lit(heartbeat)).orderBy("ts").select("ts", "id").collect()
+    assert len(exact) > 50
+    assert [row for batch in delivered for row in batch] == exact

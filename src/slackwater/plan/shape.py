@@ -36,8 +36,8 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
     copied = tables_of(whole)[index]
     select = cast(exp.Select, copied.find_ancestor(exp.Select))
     keys = _keys(select)
-    having = select.args.get("having")
-    roots = [*select.expressions, *([having.this] if having else [])]
+    judge = _having(select, keys)
+    roots = [*select.expressions, *([judge] if judge is not None else [])]
     calls: list[exp.Expr] = []
     for root in roots:
         for call in _aggregate_calls(root, keys):
@@ -68,7 +68,7 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
     alias = copied.alias or copied.name
     qualified = f"`{alias}`.`{attribute}`" if attribute else ""
     aggregates = tuple(take_apart(call, number, qualified) for number, call in enumerate(calls))
-    names = [f"key_{number}" for number in range(len(keys))]
+    names = [f"__sw_key_{number}" for number in range(len(keys))]
     modes = {
         "merged": [a.lower if a.mergeable else a.plain for a in aggregates],
         "plain": [a.plain for a in aggregates],
@@ -80,8 +80,12 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
             raise located(query.text, max(query.text.find("*"), 0), "star", "* cannot be aggregated", "name columns")
         body = projection.this if isinstance(projection, exp.Alias) else projection
         for mode, values in modes.items():
-            outputs[mode].append((_output_name(projection), _rewrite(body, keys, names, calls, values)))
-    judged = {m: _rewrite(having.this, keys, names, calls, v) if having else None for m, v in modes.items()}
+            carried = [] if mode == "plain" else names  # the plain route groups by the keys themselves
+            outputs[mode].append((_output_name(projection), _rewrite(body, keys, carried, calls, values)))
+    judged: dict[str, str | None] = {
+        mode: _rewrite(judge, keys, [] if mode == "plain" else names, calls, values) if judge is not None else None
+        for mode, values in modes.items()
+    }
     shape = Shape(
         keys=tuple(str(key.sql(dialect="spark")) for key in keys),
         key_names=tuple(names),
@@ -96,6 +100,34 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
         outer=_outer(whole, select),
     )
     return aggregates, shape
+
+
+def _having(select: exp.Select, keys: list[exp.Expr]) -> exp.Expr | None:
+    """The condition behind HAVING, with the names of outputs replaced by what they stand for."""
+    having = select.args.get("having")
+    if having is None:
+        return None
+    named = {p.alias.lower(): p.this for p in select.expressions if isinstance(p, exp.Alias)}
+
+    def spell_out(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and not node.table and _key_number(node, keys) is None:
+            body = named.get(node.name.lower())
+            return exp.Paren(this=body.copy()) if body is not None else node
+        return node
+
+    return cast(exp.Expr, having.this.copy().transform(spell_out))
+
+
+def _key_number(node: exp.Expr, keys: list[exp.Expr]) -> int | None:
+    """Which key a node is; a column may leave out its table."""
+    for number, key in enumerate(keys):
+        if node == key:
+            return number
+        if isinstance(node, exp.Column) and isinstance(key, exp.Column) and node.name.lower() == key.name.lower():
+            tables = {t.lower() for t in (node.table, key.table) if t}
+            if len(tables) < 2:
+                return number
+    return None
 
 
 def _output_name(projection: exp.Expr) -> str:
@@ -126,7 +158,7 @@ def _keys(select: exp.Select) -> list[exp.Expr]:
 
 def _aggregate_calls(root: exp.Expr, keys: list[exp.Expr]) -> list[exp.Expr]:
     """The aggregate calls below ``root``, outermost first, keys left out."""
-    if root in keys:
+    if _key_number(root, keys) is not None:
         return []
     if is_aggregate(root):
         return [root]
@@ -140,8 +172,9 @@ def _rewrite(body: exp.Expr, keys: list[exp.Expr], names: list[str], calls: list
     """``body`` with the columns that carry keys in the place of keys, and ``values`` in the place of aggregates."""
 
     def replace(node: exp.Expr) -> exp.Expr:
-        if node in keys:
-            return exp.column(names[keys.index(node)])
+        number = _key_number(node, keys)
+        if number is not None:
+            return exp.column(names[number]) if names else node
         if node in calls:
             return exp.Paren(this=exp.Var(this=values[calls.index(node)]))
         for child in list(node.iter_expressions()):

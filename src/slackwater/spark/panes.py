@@ -15,11 +15,12 @@ Both aggregations emit in the same micro-batch, so panes cost no further wait.
 from __future__ import annotations
 
 import itertools
+import math
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.language import Late, Measure
+from slackwater.language import Late
 from slackwater.plan import Plan
 from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
@@ -35,26 +36,21 @@ _VIEWS = itertools.count()
 def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: PromiseSpec) -> DataFrame:
     """The results of a plan on the native path, from rows that carry their event time and their heartbeat."""
     assert plan.shape is not None and plan.window.range is not None and plan.window.slide is not None
-    length, slide, pane = (
-        to_us(plan, extent.amount) for extent in (plan.window.range, plan.window.slide, plan.pane) if extent is not None
-    )
-    shared = plan.in_panes
-    rows = _with_pane(observed, pane) if shared else _with_windows(observed, length, slide)
-    if (shared and length == pane and plan.late is not Late.PANES) or not shared:
+    # A time is in milliseconds, and so is a number, by its event time.
+    length, slide = round(plan.window.range.amount * _MS_US), round(plan.window.slide.amount * _MS_US)
+    pane = math.gcd(length, slide)
+    shared, one_step = plan.in_panes, length == pane
+    rows = _with_pane(observed, pane) if shared else _with_windows(plan, observed, length, slide)
+    if not shared or (one_step and plan.late is not Late.PANES):
         rows = rows.where(f"__sw_close <= __sw_end - {_MS_US}")  # a missed window gets nothing more
     times = rows.withColumn("__sw_close", F.timestamp_micros("__sw_close"))
     stream = under_heartbeat(
         spark, times.drop("__sw_event_us", "__sw_heartbeat_us"), "__sw_close", spec.exchange, spec.name
     )
     grouped = _grouped(spark, plan, stream, shared)
-    if shared and length != pane:
+    if shared and not one_step:
         grouped = _combined(plan, grouped, length, slide, pane)
     return _lowered(plan, grouped, length)
-
-
-def to_us(plan: Plan, amount: float) -> int:
-    """An extent in microseconds of event time; a number's unit is a millisecond of it."""
-    return round(amount * _MS_US) if plan.measure is not Measure.TUPLES else int(amount)
 
 
 def _with_pane(rows: DataFrame, pane: int) -> DataFrame:
@@ -64,13 +60,19 @@ def _with_pane(rows: DataFrame, pane: int) -> DataFrame:
     return with_end.withColumn("__sw_close", _close(F.col("__sw_end"), heartbeat))
 
 
-def _with_windows(rows: DataFrame, length: int, slide: int) -> DataFrame:
+def _with_windows(plan: Plan, rows: DataFrame, length: int, slide: int) -> DataFrame:
     """The plain route: a copy of the row for each of its windows."""
     before = f"(__sw_event_us - {length})"
     least = f"({before} - pmod({before}, {slide}) + {slide})"
     most = f"(__sw_event_us - pmod(__sw_event_us, {slide}))"
     copied = rows.withColumn("__sw_end", F.expr(f"explode(sequence({least} + {length}, {most} + {length}, {slide}L))"))
-    return copied.withColumn("__sw_close", _close(F.col("__sw_end"), F.col("__sw_heartbeat_us")))
+    return copied.withColumns(
+        {
+            "__sw_close": _close(F.col("__sw_end"), F.col("__sw_heartbeat_us")),
+            "window_start": F.expr(edge_sql(plan, f"(__sw_end - {length})")),
+            "window_end": F.expr(edge_sql(plan, "__sw_end")),
+        }
+    )
 
 
 def _close(end: Column, heartbeat: Column) -> Column:
@@ -92,14 +94,9 @@ def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, shared: bool) -
         values = [f"{sql} AS output_{i}" for i, (_, sql) in enumerate(shape.plain_outputs) if not _is_window(sql)]
         values += [f"{shape.plain_having} AS having"] if shape.plain_having else []
     selected = ", ".join([f"{own}.__sw_close AS close", f"{own}.__sw_end AS end", *keys, *values])
-    groups = ", ".join([f"{own}.__sw_close", f"{own}.__sw_end", *shape.keys])
-    text = f"SELECT {selected} {shape.source} GROUP BY {groups}"
-    text = text.replace(STREAM_SLOT, view, 1)
-    if not shared:
-        # An output may name a key by the name that carries it: group first, then name.
-        for key, name in zip(shape.keys, shape.key_names, strict=True):
-            text = text.replace(f"{name} AS output_", f"{key} AS output_")
-    return spark.sql(text)
+    edges = [] if shared else [f"{own}.window_start", f"{own}.window_end"]
+    groups = ", ".join([f"{own}.__sw_close", f"{own}.__sw_end", *edges, *shape.keys])
+    return spark.sql(f"SELECT {selected} {shape.source} GROUP BY {groups}".replace(STREAM_SLOT, view, 1))
 
 
 def _is_window(sql: str) -> bool:
