@@ -154,6 +154,25 @@ def test_one_result_per_row(spark: SparkSession, tmp_path: Path) -> None:
     assert values(published) == values(exact)
 
 
+def test_a_landmark_window(spark: SparkSession, tmp_path: Path) -> None:
+    landmark = "2023-11-14 22:13:25"
+    text = (
+        "SELECT sensor, MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM Sensors "
+        f"[LANDMARK '{landmark}' SLIDE 2 seconds ARRIVAL arrived] GROUP BY sensor"
+    )
+    source, published, promise = run(spark, tmp_path, text, wait_ms=15_000.0, restart_after=2)
+    assert promise.ledger.late == 0
+    source.read_batch().where(f"ts >= timestamp'{landmark}'").createOrReplaceTempView("all_rows")
+    exact = spark.sql(
+        f"SELECT timestamp'{landmark}' AS window_start, e AS window_end, s.sensor, "
+        "MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM all_rows AS s JOIN "
+        "(SELECT DISTINCT sensor, window(ts, '2 seconds', '2 seconds', '1 second').end AS e FROM all_rows) AS ends "
+        "ON ends.sensor = s.sensor AND s.ts < e GROUP BY e, s.sensor"
+    ).where(F.col("window_end") <= F.lit(promise.heartbeat))
+    assert exact.count() > 10
+    assert values(published) == values(exact)
+
+
 def test_tuples_over_a_number(spark: SparkSession, tmp_path: Path) -> None:
     text = (
         "SELECT AVG(value) AS mean, MIN(value) AS least FROM Sensors "

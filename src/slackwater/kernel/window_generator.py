@@ -16,7 +16,9 @@ _MOST = np.iinfo(np.int64).max
 class WindowSpec:
     """A window: ``length`` on the attribute or in tuples, ``slide`` likewise (None: one result per row).
 
-    ``per_key`` lets tuples be counted per group. ``aggregates`` are (name, index of its input).
+    ``per_key`` lets tuples be counted per group. ``aggregates`` are (name, index of its input). With a
+    ``landmark`` the window begins there and has no length; with SLIDE it then has a result for each step in which
+    rows came.
     """
 
     length: int
@@ -24,6 +26,7 @@ class WindowSpec:
     tuples: bool = False
     per_key: bool = False
     aggregates: tuple[tuple[str, int], ...] = ()
+    landmark: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from slackwater.kernel.landmark import RunningAggregates
 from slackwater.kernel.record_store import RecordStore
 from slackwater.kernel.rows import Ints, Rows
 from slackwater.kernel.window_generator import Results, WindowSpec, generate
@@ -37,6 +38,7 @@ class WindowOperator:
         # How many tuples came before each row of the window buffer (in its group, if tuples are counted so).
         self._seen: Ints = np.zeros(0, dtype=np.int64)
         self._totals: dict[int, int] = {}
+        self._running = None if spec.landmark is None else RunningAggregates(spec.aggregates)
 
     def push(self, rows: Rows, heartbeat: int | None = None) -> tuple[Results, Rows]:
         """Take rows, then the heartbeat; give the results that are now complete, and the late rows."""
@@ -45,6 +47,8 @@ class WindowOperator:
         on_time = rows.take(~is_late) if len(late) else rows
         self.late += len(late)
         self.on_time += len(on_time)
+        if self.spec.landmark is not None:
+            on_time = on_time.take(on_time.attribute >= self.spec.landmark)
         self.store.insert(on_time)
         return self._advance(self.heartbeat if heartbeat is None else heartbeat), late
 
@@ -56,12 +60,33 @@ class WindowOperator:
             heartbeat = max(heartbeat, int(np.partition(held, place)[place]))  # Kim 2007, Section 4
         before, self.heartbeat = self.heartbeat, heartbeat
         fresh = self.store.release(heartbeat)
+        if self._running is not None:
+            return self._since_landmark(self._running)
         if self.spec.tuples:
             self._count(fresh)
         after = None if before == _NOTHING else before
         results = generate(self.spec, self.store.window, fresh, after, heartbeat, self._seen)
         self._forget()
         return results
+
+    def _since_landmark(self, running: RunningAggregates) -> Results:
+        assert self.spec.landmark is not None
+        window, origin, slide = self.store.window, self.spec.landmark, self.spec.slide
+        if slide is None:
+            # One result per row, ties included: the aggregates after the last row of the instant.
+            ends, groups, found = running.add(window, window.attribute)
+            line = np.stack([ends, groups], axis=1).tolist()
+            place = {(end, group): i for i, (end, group) in enumerate(line)}
+            pairs = zip(window.attribute.tolist(), window.keys.tolist(), strict=True)
+            rows = np.array([place[pair] for pair in pairs], dtype=np.int64)
+            ends, groups, found = ends[rows], groups[rows], tuple(column[rows] for column in found)
+            self.store.forget(slice(len(window), None))
+        else:
+            steps = origin + ((window.attribute - origin) // slide + 1) * slide
+            ready = int(np.searchsorted(steps, self.heartbeat, side="right"))
+            ends, groups, found = running.add(window.take(slice(0, ready)), steps[:ready])
+            self.store.forget(slice(ready, None))
+        return Results(np.full(len(ends), origin), ends, groups, found)
 
     def _count(self, fresh: Rows) -> None:
         if not len(fresh):
@@ -112,6 +137,7 @@ class WindowOperator:
             "late": self.late,
             "on_time": self.on_time,
             "totals": list(self._totals.items()),
+            "running": None if self._running is None else self._running.snapshot(),
             "sizes": [len(part) for part in parts],
         }
         return json.dumps(head).encode() + b"\n" + b"".join(parts)
@@ -126,5 +152,7 @@ class WindowOperator:
         self.store.insert(Rows.from_bytes(slack))
         self._seen = np.frombuffer(seen, np.int64)
         self._totals = {int(key): int(count) for key, count in head["totals"]}
+        if self._running is not None:
+            self._running.resume(head["running"])
         self.heartbeat, self.late, self.on_time = head["heartbeat"], head["late"], head["on_time"]
         return self

@@ -63,7 +63,8 @@ def _window(plan: Plan) -> str:
         per = f" per {', '.join(window.per)}" if window.per else " of the whole stream"
         return f"the last {length}{per}, " + (f"every {step}" if step else "one result per row")
     if plan.kind is Kind.LANDMARK:
-        return f"landmark, from {window.landmark} on, " + (f"every {step}" if step else "one result per row")
+        steps = f"a result for every {step} in which rows came" if step else "one result per row"
+        return f"landmark, from {window.landmark} on, {steps}"
     return "none: rows under the promise"
 
 
@@ -106,6 +107,8 @@ def _slack(plan: Plan) -> str:
 def _cost(plan: Plan) -> str:
     if plan.path is Path.ROWS:
         return "what Spark's own watermark costs"
+    if plan.kind is Kind.LANDMARK:
+        return "a few numbers per group and aggregate, and the rows of the wait; each row is sorted once"
     if plan.path is Path.ORDERED:
         return "rows of one window and of the wait are kept; each row is sorted once"
     if plan.kind is Kind.TUMBLING:

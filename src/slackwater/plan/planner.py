@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import NoReturn
 
@@ -72,7 +73,7 @@ class _Planner:
         pane, panes, copies = _panes(window, kind)
         if kind is Kind.TUPLES and not window.per:
             notes.append("tuples are counted in one total order: one shard, whatever the cluster")
-        if kind is Kind.PER_ROW and not (shape and shape.keys):
+        if kind in (Kind.PER_ROW, Kind.LANDMARK) and not (shape and shape.keys):
             notes.append("no GROUP BY: all rows are in one order, in one shard")
         if kind is Kind.LANDMARK:
             notes.append("a landmark window grows without end; only its aggregate is kept, not its rows")
@@ -101,7 +102,7 @@ class _Planner:
             method=self._method(),
             method_options=_method_options(window),
             late=late,
-            sharded=bool(window.per or (kind is Kind.PER_ROW and shape is not None and shape.keys)),
+            sharded=bool(window.per or (kind is not Kind.TUPLES and shape is not None and shape.keys)),
             notes=tuple(notes),
         )
 
@@ -169,6 +170,16 @@ class _Planner:
         window = self.window
         if window.range is not None and window.landmark is not None:
             self._refuse("LANDMARK", "range-and-landmark", "RANGE and LANDMARK contradict", "leave one of them out")
+        if isinstance(window.landmark, str):
+            try:
+                dt.datetime.fromisoformat(window.landmark)
+            except ValueError:
+                self._refuse(
+                    "LANDMARK",
+                    "wrong-landmark",
+                    f"{window.landmark!r} is no point in time",
+                    "write LANDMARK '2024-01-31 12:00:00'",
+                )
         for keyword, extent in (("RANGE", window.range), ("SLIDE", window.slide)):
             if extent is not None and extent.amount <= 0:
                 self._refuse(keyword, "empty-extent", f"{keyword} {extent.amount:g} is nothing", "write more than 0")

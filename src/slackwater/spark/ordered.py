@@ -6,10 +6,12 @@ for it, and when the heartbeat has passed the first row that it holds.
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -32,7 +34,7 @@ from slackwater.plan import Kind, Plan
 from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
-from slackwater.spark.numbers import edge_sql
+from slackwater.spark.numbers import edge_sql, origin_of
 
 _MS_US = 1000
 _VIEWS = itertools.count()
@@ -50,7 +52,7 @@ def ordered_windows(
     shard = F.pmod(F.xxhash64("key"), F.lit(shards if plan.sharded else 1))
     rows = rows.select(F.timestamp_micros("at").alias("time"), shard.alias("shard"), "at", "key", *inputs)
     stream = under_heartbeat(spark, rows, "time", promise.exchange, promise.name)
-    window = _spec(plan, inputs)
+    window = _spec(spark, plan)
     slack = plan.method_options.get("slack_rows")
     schema = StructType(
         [
@@ -124,9 +126,8 @@ def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame) -> tuple[DataFram
     return spark.sql(f"SELECT {selected} {shape.source}".replace(STREAM_SLOT, view, 1)), inputs
 
 
-def _spec(plan: Plan, inputs: list[str]) -> WindowSpec:
+def _spec(spark: SparkSession, plan: Plan) -> WindowSpec:
     window = plan.window
-    assert window.range is not None
     column = itertools.count()
     aggregates = tuple(
         (a.operator[0], -1 if a.operator[1] is None else next(column))
@@ -136,7 +137,21 @@ def _spec(plan: Plan, inputs: list[str]) -> WindowSpec:
     tuples = plan.kind is Kind.TUPLES
     scale = 1 if tuples else _MS_US
     slide = None if window.slide is None else round(window.slide.amount * scale)
-    return WindowSpec(round(window.range.amount * scale), slide, tuples, bool(window.per), aggregates)
+    length = 0 if window.range is None else round(window.range.amount * scale)
+    return WindowSpec(length, slide, tuples, bool(window.per), aggregates, _landmark_us(spark, plan))
+
+
+def _landmark_us(spark: SparkSession, plan: Plan) -> int | None:
+    """Where a landmark window begins, on the event time; a time without a zone is in the session's."""
+    landmark = plan.window.landmark
+    if landmark is None:
+        return None
+    if not isinstance(landmark, str):
+        return (int(landmark) + origin_of(plan)) * _MS_US
+    at = dt.datetime.fromisoformat(landmark)
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=ZoneInfo(spark.conf.get("spark.sql.session.timeZone") or "UTC"))
+    return round((at - dt.datetime.fromtimestamp(0, dt.UTC)) / dt.timedelta(microseconds=1))
 
 
 def _lowered(spark: SparkSession, plan: Plan, results: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from slackwater.errors import InvalidOption, InvalidStream, QueryTextError
 from slackwater.language import Late, Measure, Query, parse, without_windows
 from slackwater.language.text import located
-from slackwater.plan import Catalog, Kind, Path, Plan, make_plan
+from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.shape import RESULT_SLOT
 from slackwater.spark.completeness import new_promise, observed_events
 from slackwater.spark.heartbeats import under_heartbeat
@@ -127,8 +127,6 @@ def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
 
 def _refuse_what_is_not_run(plan: Plan) -> None:
     """What is planned but not run here."""
-    if plan.kind is Kind.LANDMARK:
-        raise _not_run(plan, "LANDMARK", "landmark windows are planned, not run", "use RANGE")
     if plan.late is Late.ROWS:
         raise _not_run(plan, "LATE", "LATE ROWS is planned, not run", "use LATE PANES, which loses nothing either")
     if plan.window.heartbeat is not None:
