@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from slackwater.spark.query import sql
 from slackwater.spark.streams import stream
 
-WARM_UP = 3
+WARM_UP = 2
 
 
 def session() -> SparkSession:
