@@ -28,7 +28,8 @@ def cells(margins_ms: list[float], invalid: int = 0) -> Cells:
 
 def report(batch: int, margins_ms: list[float], heartbeat_ms: float | None = None, invalid: int = 0) -> BatchReport:
     clock = NOW_MS + batch * 1000
-    return BatchReport(batch, heartbeat_ms, clock, cells(margins_ms, invalid), clock + 500, 5)
+    reference = clock if heartbeat_ms is None else heartbeat_ms
+    return BatchReport(batch, heartbeat_ms, reference, clock, cells(margins_ms, invalid), clock + 500, 5)
 
 
 def fed(keeper: Keeper, batches: range) -> Keeper:
@@ -87,7 +88,7 @@ def test_idleness_moves_the_heartbeat_only_while_there_is_state() -> None:
     for state_rows, moves in ((5, True), (0, False)):
         keeper = fed(Keeper(spec(idle_after_ms=1000.0), "q", "e"), range(30))
         clock = NOW_MS + 30_000
-        last = BatchReport(30, None, clock, cells([-1.0] * 50), clock, state_rows)
+        last = BatchReport(30, None, clock, clock, cells([-1.0] * 50), clock, state_rows)
         keeper.on_batch(last)
         before = keeper.heartbeat_ms
         keeper.on_idle(clock + 3_600_000)
@@ -96,8 +97,8 @@ def test_idleness_moves_the_heartbeat_only_while_there_is_state() -> None:
 
 
 def test_cells_keep_the_source_apart() -> None:
-    stride = 4096
-    decoded = decode_cells([(3 * stride + 1024 + 5, 10), (4 * stride + 1024 - 7, 2)], with_sources=True)
+    stride = 4 * 4096
+    decoded = decode_cells([(3 * stride + 4096 + 5, 10), (4 * stride + 4096 - 7, 2)], with_sources=True)
     assert decoded.sources is not None
     assert decoded.sources.tolist() == [3, 4]
     assert decoded.below == 2

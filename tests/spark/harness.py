@@ -118,4 +118,4 @@ def same_rows(left: DataFrame, right: DataFrame) -> None:
     """Both hold the same rows, each as often."""
     assert left.columns == right.columns
     got, expected = sorted(map(tuple, left.collect()), key=repr), sorted(map(tuple, right.collect()), key=repr)
-    assert got == expected
+    assert got == expected, f"only left: {set(got) - set(expected)}, only right: {set(expected) - set(got)}"

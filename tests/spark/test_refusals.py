@@ -14,16 +14,21 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def events(spark: SparkSession) -> DataFrame:
-    return spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS id", "'a' AS sensor")
+    return (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr("timestamp AS ts", "value AS id", "'a' AS sensor", "CAST(timestamp AS timestamp_ntz) AS naive")
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"column": "when"}, r"\[no-such-column\] column='when' is not a column; use one of: ts, id, sensor"),
+        ({"column": "when"}, r"\[no-such-column\] column='when' is not a column; use one of: ts, id, sensor, naive"),
         ({"column": "sensor"}, r"\[not-a-timestamp\] column='sensor' is a string; cast it first"),
         ({"drop_ratio": 1.0}, r"\[invalid-ratio\] drop_ratio=1.0 is not a ratio"),
         ({"drop_ratio": "-1%"}, r"\[invalid-ratio\] drop_ratio='-1%'"),
+        ({"column": "naive"}, r"\[not-a-timestamp\] column='naive' is a timestamp_ntz; cast it first"),
         ({"arrival": "id"}, r"\[not-a-timestamp\] arrival='id' is a bigint"),
         ({"source": ["sensor", "host"]}, r"\[no-such-column\] source='host'"),
         ({"max_wait": "ten minutes"}, r"\[invalid-duration\] max_wait='ten minutes'"),

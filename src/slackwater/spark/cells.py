@@ -1,9 +1,9 @@
 """An exact histogram of where rows lie around the heartbeat, small enough to come back with every micro-batch.
 
-Each row falls into a cell by its margin (event time − heartbeat) in microseconds, 16 cells an octave on either side of
-zero: as fine as a microsecond at the heartbeat, where the next decision is taken, and coarse far from it. Negative
-cells are exactly the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch is exact while it
-has room for every distinct item, and there are never more cells than that.
+Each row falls into a cell by its margin (event time − heartbeat) in microseconds, 64 cells an octave on either side of
+zero (16 where sources are told apart): as fine as a microsecond at the heartbeat, where the next decision is taken, and
+coarse far from it. Negative cells are exactly the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch
+is exact while it has room for every distinct item, and there are never more cells than that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-_CELLS_PER_OCTAVE = 16
+_CELLS_PER_OCTAVE = 64
+_CELLS_PER_OCTAVE_OF_A_SOURCE = 16
 _CELLS_PER_SIDE = 64 * _CELLS_PER_OCTAVE
 INVALID_CELL = 2 * _CELLS_PER_SIDE
 _KEEP = 2 * _CELLS_PER_SIDE + 1
@@ -27,8 +28,9 @@ _KEEP_WITH_SOURCES = 100_000
 
 def cell_column(margin_us: Column, valid: Column, sources: list[str]) -> Column:
     """The cell of each row; rows of different sources fall into different cells."""
-    above = F.floor(F.log2(margin_us.cast("double") + 1.0) * _CELLS_PER_OCTAVE)
-    below = -1 - F.floor(F.log2(-margin_us.cast("double")) * _CELLS_PER_OCTAVE)
+    per_octave = _CELLS_PER_OCTAVE_OF_A_SOURCE if sources else _CELLS_PER_OCTAVE
+    above = F.floor(F.log2(margin_us.cast("double") + 1.0) * per_octave)
+    below = -1 - F.floor(F.log2(-margin_us.cast("double")) * per_octave)
     cell = F.when(~valid, INVALID_CELL).when(margin_us >= 0, above).otherwise(below)
     if not sources:
         return cell.cast("int")
@@ -58,7 +60,7 @@ def decode_cells(counted: Iterable[tuple[int, int]], with_sources: bool) -> Cell
 
     >>> cells = decode_cells([(0, 5), (-1, 2), (INVALID_CELL, 1)], with_sources=False)
     >>> cells.below, cells.invalid, cells.margins_us.tolist(), cells.counts.tolist()
-    (2, 1, [0.0, -1.0442737824274138], [5, 2])
+    (2, 1, [0.0, -1.0108892860517005], [5, 2])
     """
     pairs = np.array([(int(item), int(count)) for item, count in counted], dtype=np.int64).reshape(-1, 2)
     codes, counts = pairs[:, 0], pairs[:, 1]
@@ -67,7 +69,8 @@ def decode_cells(counted: Iterable[tuple[int, int]], with_sources: bool) -> Cell
         sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_PER_SIDE
     valid = codes != INVALID_CELL
     below = valid & (codes < 0)
-    octaves = np.where(codes < 0, -codes, codes) / _CELLS_PER_OCTAVE
+    per_octave = _CELLS_PER_OCTAVE_OF_A_SOURCE if with_sources else _CELLS_PER_OCTAVE
+    octaves = np.minimum(np.abs(codes) / per_octave, 1000.0)  # the invalid cell has no margin
     edges = np.where(codes < 0, -np.exp2(octaves), np.exp2(octaves) - 1.0)
     return Cells(
         edges[valid],

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampNTZType, TimestampType
+from pyspark.sql.types import TimestampType
 
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import cell_column, count_cells
-from slackwater.spark.control_row import heartbeat_us
+from slackwater.spark.control_row import control_row
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.location import exchange_for
@@ -122,44 +122,40 @@ def observed_events(
 
     With ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
-    event_us = _micros(events, spec.column)
+    event_us = F.unix_micros(F.col(f"`{spec.column}`"))
     now_us = F.unix_micros(F.current_timestamp())
-    arrival_us = now_us if arrival is None else F.coalesce(_micros(events, arrival), now_us)
+    arrival_us = now_us if arrival is None else F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us)
     marked = events.select(
         "*",
         event_us.alias("__sw_event_us"),
         arrival_us.alias("__sw_arrival_us"),
-        heartbeat_us(spark, spec.exchange).alias("__sw_heartbeat_us"),
+        control_row(spark, spec.exchange).alias("__sw_control"),
     )
-    event, arrived, heartbeat = F.col("__sw_event_us"), F.col("__sw_arrival_us"), F.col("__sw_heartbeat_us")
+    event, arrived = F.col("__sw_event_us"), F.col("__sw_arrival_us")
+    heartbeat, reference = F.col("__sw_control.heartbeat_us"), F.col("__sw_control.reference_us")
     unset_clock = (event >= 0) & (event < _DAY_US) & (arrived >= 365 * _DAY_US)
     valid = F.coalesce((event <= arrived + _DAY_US) & ~unset_clock, F.lit(False))
     marked = marked.select(
         "*",
         valid.alias("__sw_valid"),
-        # before the first heartbeat there is nothing to be late for: rows are placed by their own arrival
-        cell_column(event - F.coalesce(heartbeat, arrived), valid, spec.sources).alias("__sw_cell"),
+        # of a first micro-batch nothing is known: its rows are placed by their own arrival
+        cell_column(event - F.coalesce(reference, arrived), valid, spec.sources).alias("__sw_cell"),
     ).observe(
         METRICS_PREFIX + spec.name,
         F.count(F.lit(1)).alias("rows"),
         F.max(heartbeat).alias("heartbeat_us"),
+        F.max(reference).alias("reference_us"),
         # an arrival from the future would carry the whole clock along
         F.max(F.when(arrived <= now_us + _DAY_US, arrived)).alias("clock_us"),
         count_cells(F.col("__sw_cell"), spec.sources).alias("cells"),
     )
     if invalid == "leave out":
         marked = marked.where("__sw_valid")
-    kept = [] if keep_heartbeat else ["__sw_event_us", "__sw_heartbeat_us"]
-    return marked.drop("__sw_arrival_us", "__sw_valid", "__sw_cell", *kept)
-
-
-def _micros(events: DataFrame, column: str) -> Any:
-    value = F.col(f"`{column}`")
-    if isinstance(events.schema[column].dataType, TimestampNTZType):
-        # differs from a cast, which would go through the session's time zone: a naive time is taken as UTC, as Spark's
-        # own watermark takes it
-        return F.unix_micros(F.from_utc_timestamp(value.cast("timestamp"), F.current_timezone()))
-    return F.unix_micros(value)
+    if keep_heartbeat:
+        marked = marked.withColumn("__sw_heartbeat_us", F.col("__sw_control.heartbeat_us"))
+    else:
+        marked = marked.drop("__sw_event_us")
+    return marked.drop("__sw_arrival_us", "__sw_control", "__sw_valid", "__sw_cell")
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:
@@ -175,10 +171,12 @@ def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: 
                 "no-such-column", f"{option}={wanted!r} is not a column", f"use one of: {', '.join(events.columns)}"
             )
     for option, wanted in (("column", column), ("arrival", arrival)):
-        if wanted is not None and not isinstance(events.schema[wanted].dataType, TimestampType | TimestampNTZType):
+        if wanted is not None and not isinstance(events.schema[wanted].dataType, TimestampType):
             kind = events.schema[wanted].dataType.simpleString()
             raise InvalidStream(
-                "not-a-timestamp", f"{option}={wanted!r} is a {kind}", f"cast it first, as in to_timestamp({wanted})"
+                "not-a-timestamp",
+                f"{option}={wanted!r} is a {kind}",
+                f"cast it first, as in CAST({wanted} AS TIMESTAMP)",
             )
     if any(_WATERMARK_METADATA in field.metadata for field in events.schema.fields):
         raise PromiseConflict(

@@ -1,4 +1,4 @@
-"""The control row inside a plan: the heartbeat that judges this micro-batch, read anew in each."""
+"""The control row inside a plan: what judges and places the rows of this micro-batch, read anew in each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from slackwater.spark.exchange import UNKNOWN_US, Exchange
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
-def heartbeat_us(spark: SparkSession, exchange: Exchange) -> Column:
-    """The heartbeat in force as a column, in microseconds; null while there is none.
+def control_row(spark: SparkSession, exchange: Exchange) -> Column:
+    """The heartbeat in force and the reference that rows are placed by, in microseconds; null while unknown.
+
+    A struct of ``heartbeat_us`` and ``reference_us``.
 
     Read through the V2 text source, which costs a micro-batch some 30 ms as a scalar subquery; the V1 source
     would cost several times that.
     """
     with _v2_text(spark):
         line = spark.read.schema("value string").text(str(exchange.control_path))
-    us = F.col("value").cast("bigint")
-    return line.select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
+    heartbeat, reference = (F.substring("value", first, 20).cast("bigint") for first in (1, 22))
+    return line.select(
+        F.struct(
+            F.when(heartbeat > F.lit(UNKNOWN_US), heartbeat).alias("heartbeat_us"),
+            F.when(reference > F.lit(UNKNOWN_US), reference).alias("reference_us"),
+        )
+    ).scalar()
 
 
 @contextmanager

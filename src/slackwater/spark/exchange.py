@@ -25,7 +25,7 @@ class Exchange:
 
     @property
     def control_path(self) -> Path:
-        """The control row: the heartbeat that judges the next micro-batch.
+        """The control row: the heartbeat that judges the next micro-batch, and the reference that places its rows.
 
         One line of constant length, since Spark re-reads the file but not its length. Only the heartbeat reader
         writes it, when a micro-batch is put together.
@@ -41,19 +41,23 @@ class Exchange:
         """What the controller of one query had learned when its last micro-batch was reported."""
         return self.folder / f"snapshot-{query_id}.json"
 
-    def judge_by(self, heartbeat_ms: int | None) -> None:
-        """Put a heartbeat into the control row; None means that nothing is late yet."""
-        us = UNKNOWN_US if heartbeat_ms is None else heartbeat_ms * 1000
-        replace(self.control_path, f"{us:+020d}\n")
+    def judge_by(self, heartbeat_ms: int | None, clock_ms: int | None = None) -> None:
+        """Put a heartbeat into the control row; None means that nothing is late yet.
+
+        Rows are placed by their distance from the heartbeat, or from the clock as last heard while there is none.
+        """
+        reference_ms = clock_ms if heartbeat_ms is None else heartbeat_ms
+        replace(self.control_path, f"{_control_us(heartbeat_ms):+020d} {_control_us(reference_ms):+020d}\n")
 
     def judging(self) -> int | None:
         """The heartbeat in the control row, in milliseconds."""
-        us = int(self.control_path.read_text())
+        us = int(self.control_path.read_text().split()[0])
         return None if us <= UNKNOWN_US else us // 1000
 
-    def publish(self, heartbeat_ms: int, queries: dict[str, dict[str, Any]]) -> None:
+    def publish(self, heartbeat_ms: int | None, clock_ms: int, queries: dict[str, dict[str, Any]]) -> None:
         """Offer a heartbeat to the readers of these queries (by epoch), each with what must survive beside it."""
-        replace(self.heartbeat_path, json.dumps({"heartbeat": heartbeat_ms, "queries": queries}))
+        offer = {"heartbeat": heartbeat_ms, "clock": clock_ms, "queries": queries}
+        replace(self.heartbeat_path, json.dumps(offer))
 
     def offered_to(self, epoch: str) -> dict[str, Any] | None:
         """The heartbeat offered to one query and what must survive with it, or None."""
@@ -62,7 +66,7 @@ class Exchange:
         except FileNotFoundError:
             return None
         mine = offer["queries"].get(epoch)
-        return None if mine is None else {"heartbeat": offer["heartbeat"], **mine}
+        return None if mine is None else {"heartbeat": offer["heartbeat"], "clock": offer["clock"], **mine}
 
     def announce(self, epoch: str) -> None:
         """Say, as its reader, that the query of that epoch runs under this promise."""
@@ -88,6 +92,10 @@ class Exchange:
     @property
     def _live_path(self) -> Path:
         return self.folder / "live.json"
+
+
+def _control_us(ms: int | None) -> int:
+    return UNKNOWN_US if ms is None else ms * 1000
 
 
 def replace(path: Path, text: str) -> None:

@@ -29,11 +29,10 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
     nothing is offered, or only to other queries, it stays where it is.
     """
 
-    def __init__(self, folder: str, columns: list[str], column: str, naive: bool) -> None:
+    def __init__(self, folder: str, columns: list[str], column: str) -> None:
         self._exchange = Exchange(Path(folder))
         self._columns = columns
         self._column = column
-        self._naive = naive
         self._announced = False
 
     def initialOffset(self) -> dict[str, Any]:
@@ -42,32 +41,32 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
         # Spark asks when it puts a micro-batch together, and what was read for the one before is then the watermark
-        self._judge_by(start)
         offered = self._exchange.offered_to(start["epoch"])
+        self._judge_by(start, offered)
         if offered is None or not _rises(start, offered):
             return iter([]), start
         end = {"epoch": start["epoch"], **offered}
         return self._rows(end), end
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-        self._judge_by(start)
+        self._judge_by(start, None)
         return self._rows(end) if _rises(start, end) else iter([])
 
-    def _judge_by(self, offset: dict[str, Any]) -> None:
+    def _judge_by(self, offset: dict[str, Any], offered: dict[str, Any] | None) -> None:
         """The control row is never older than the watermark; where queries share it, the furthest one's counts."""
         if not self._announced:
             self._exchange.announce(offset["epoch"])
             self._announced = True
-        if offset["heartbeat"] is not None:
-            judging = self._exchange.judging()
-            if judging is None or judging < offset["heartbeat"]:
-                self._exchange.judge_by(offset["heartbeat"])
+        judging = self._exchange.judging()
+        if offset["heartbeat"] is None:
+            if judging is None and offered is not None:
+                self._exchange.judge_by(None, offered["clock"])
+        elif judging is None or judging < offset["heartbeat"]:
+            self._exchange.judge_by(offset["heartbeat"])
 
     def _rows(self, offset: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         # Spark drops a row at exactly the watermark; a tie with the heartbeat is on time: one millisecond lower
         at = dt.datetime.fromtimestamp((offset["heartbeat"] - 1) / 1000, dt.UTC)
-        if self._naive:
-            at = at.replace(tzinfo=None)
         return iter([tuple(at if name == self._column else None for name in self._columns)])
 
 
@@ -90,9 +89,7 @@ class HeartbeatSource(DataSource):
         return StructType.fromJson(json.loads(self.options["schema"]))
 
     def simpleStreamReader(self, schema: StructType) -> HeartbeatReader:
-        column = self.options["column"]
-        naive = schema[column].dataType.typeName() == "timestamp_ntz"
-        return HeartbeatReader(self.options["folder"], list(schema.names), column, naive)
+        return HeartbeatReader(self.options["folder"], list(schema.names), self.options["column"])
 
 
 def under_heartbeat(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange, name: str) -> DataFrame:
@@ -110,6 +107,6 @@ def under_heartbeat(spark: SparkSession, events: DataFrame, column: str, exchang
         .load()
         .withWatermark(column, "0 seconds")
         .observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
-        .where(F.col(column) < F.lit(_BEFORE_ALL_EVENTS).cast(schema[column].dataType))
+        .where(F.col(column) < F.lit(_BEFORE_ALL_EVENTS).cast("timestamp"))
     )
     return beats.unionByName(events)

@@ -40,11 +40,13 @@ class PromiseSpec:
 class BatchReport:
     """What one micro-batch said about its rows.
 
-    ``heartbeat_ms`` is the one that judged them (None: none yet), ``clock_ms`` the arrival clock at its end.
+    ``heartbeat_ms`` is the one that judged them (None: none yet), ``reference_ms`` what their cells are measured
+    from (None: each row's own arrival), ``clock_ms`` the arrival clock at its end.
     """
 
     batch_id: int
     heartbeat_ms: float | None
+    reference_ms: float | None
     clock_ms: float
     cells: Cells
     reported_at_ms: float
@@ -111,18 +113,9 @@ class Keeper:
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
         cause = "no rows"
         if rows:
-            reference_ms = report.clock_ms if report.heartbeat_ms is None else report.heartbeat_ms
-            values = reference_ms + cells.margins_us / 1000.0
-            order = np.argsort(values, kind="stable")
-            sources = None if cells.sources is None else cells.sources[order]
-            self._clock_ms = (
-                max(report.clock_ms, self._clock_ms) if self._clock_ms == self._clock_ms else report.clock_ms
-            )
+            self._clock_ms = report.clock_ms if math.isnan(self._clock_ms) else max(report.clock_ms, self._clock_ms)
             self._clock_reported_at_ms = report.reported_at_ms
-            self.controller.observe(
-                Batch(values[order], weights=cells.counts[order], sources=sources, clock=self._clock_ms, late=late)
-            )
-            cause = self.controller.decide(self._clock_ms).cause
+            cause = "first batch" if report.reference_ms is None else self._learn(report.reference_ms, cells, late)
         wait_ms = None
         if report.heartbeat_ms is not None:
             wait_ms = self._clock_ms - report.heartbeat_ms
@@ -131,6 +124,20 @@ class Keeper:
         self.history.append(
             BatchRecord(report.batch_id, self._clock_ms, report.heartbeat_ms, wait_ms, self.ledger, cause)
         )
+
+    def _learn(self, reference_ms: float, cells: Cells, late: int) -> str:
+        """Observe and decide; why it was decided so.
+
+        Of a first batch only the clock is learned: its rows could only be placed by their own arrivals, which may
+        be hours apart where a query starts on a backlog.
+        """
+        values = reference_ms + cells.margins_us / 1000.0
+        order = np.argsort(values, kind="stable")
+        sources = None if cells.sources is None else cells.sources[order]
+        self.controller.observe(
+            Batch(values[order], weights=cells.counts[order], sources=sources, clock=self._clock_ms, late=late)
+        )
+        return self.controller.decide(self._clock_ms).cause
 
     def on_idle(self, now_ms: float) -> None:
         """Spark looked for rows and found none: time passes on the arrival clock all the same."""
@@ -143,6 +150,11 @@ class Keeper:
         """The heartbeat that this query could bear, in whole milliseconds."""
         decided = self.controller.heartbeat
         return math.floor(decided) if math.isfinite(decided) else None
+
+    @property
+    def clock_ms(self) -> int | None:
+        """The arrival clock as last heard, in whole milliseconds."""
+        return None if math.isnan(self._clock_ms) else math.floor(self._clock_ms)
 
     @property
     def mean_wait_ms(self) -> float | None:

@@ -13,7 +13,6 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     ShortType,
-    TimestampNTZType,
     TimestampType,
 )
 
@@ -86,6 +85,6 @@ def registration_of(spark: SparkSession, name: str) -> Registration | None:
 
 def measure_of(kind: DataType) -> Measure | None:
     """What a column of that type can order a stream by."""
-    if isinstance(kind, TimestampType | TimestampNTZType):
+    if isinstance(kind, TimestampType):
         return Measure.TIME
     return Measure.NUMBER if isinstance(kind, LongType | IntegerType | ShortType | ByteType) else None

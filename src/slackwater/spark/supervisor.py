@@ -42,6 +42,7 @@ class Supervisor(StreamingQueryListener):
         self._specs: dict[str, PromiseSpec] = {}
         self._keepers: dict[tuple[str, str], Keeper] = {}
         self._started: set[str] = set()
+        self._ended: dict[str, dict[str, Any]] = {}
         self._handled: dict[str, int] = {}
         self._changed = threading.Condition()
 
@@ -67,6 +68,9 @@ class Supervisor(StreamingQueryListener):
         with self._changed:
             self._started.add(str(event.id))
             self._handled.pop(str(event.id), None)
+            for key in [key for key in self._keepers if key[0] == str(event.id)]:
+                keeper = self._keepers.pop(key)
+                self._ended[keeper.epoch] = keeper.snapshot()
             for name, spec in self._specs.items():
                 spec.exchange.declare_live(self._live_epochs(name))
 
@@ -105,14 +109,14 @@ class Supervisor(StreamingQueryListener):
         if keeper is None:
             return
         with_sources = bool(spec.sources)
-        heartbeat_us = metrics["heartbeat_us"]
-        clock = metrics["clock_us"]
+        clock_ms = _ms(metrics["clock_us"])
         reported_at_ms = _parse_ms(progress.timestamp)
         keeper.on_batch(
             BatchReport(
                 batch_id=progress.batchId,
-                heartbeat_ms=None if heartbeat_us is None else heartbeat_us / 1000.0,
-                clock_ms=reported_at_ms if clock is None else clock / 1000.0,
+                heartbeat_ms=_ms(metrics["heartbeat_us"]),
+                reference_ms=_ms(metrics["reference_us"]),
+                clock_ms=reported_at_ms if clock_ms is None else clock_ms,
                 cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
                 reported_at_ms=reported_at_ms,
                 state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
@@ -129,7 +133,8 @@ class Supervisor(StreamingQueryListener):
         keeper = self._keepers.get(key)
         if keeper is None or keeper.epoch != offset["epoch"] or keeper.spec is not spec:
             keeper = Keeper(spec, str(progress.id), offset["epoch"])
-            keeper.resume(self._snapshot(spec, str(progress.id)), offset, progress.batchId)
+            snapshot = self._ended.pop(offset["epoch"], None) or self._snapshot(spec, str(progress.id))
+            keeper.resume(snapshot, offset, progress.batchId)
             self._keepers[key] = keeper
             if len(self._live_epochs(spec.name)) > 1:
                 _log.warning(
@@ -155,13 +160,12 @@ class Supervisor(StreamingQueryListener):
         others = [keeper for keeper in self._live_keepers(spec.name) if keeper is not decided_now]
         live = [decided_now, *others]
         decided = [keeper.heartbeat_ms for keeper in live]
-        if any(heartbeat is None for heartbeat in decided):
-            return
-        heartbeat_ms = min(heartbeat for heartbeat in decided if heartbeat is not None)
-        offers = [spec.exchange.offered_to(keeper.epoch) for keeper in live]
-        if all(offer is not None and offer["heartbeat"] >= heartbeat_ms for offer in offers):
-            return
-        spec.exchange.publish(heartbeat_ms, {keeper.epoch: keeper.survivors() for keeper in live})
+        bearable = [heartbeat for heartbeat in decided if heartbeat is not None]
+        heartbeat_ms = min(bearable) if len(bearable) == len(decided) else None
+        if decided_now.clock_ms is not None:
+            spec.exchange.publish(
+                heartbeat_ms, decided_now.clock_ms, {keeper.epoch: keeper.survivors() for keeper in live}
+            )
 
     def _live_keepers(self, name: str) -> list[Keeper]:
         active = {str(query.id) for query in self._streams.active}
@@ -214,6 +218,10 @@ def _offset_of(spec: PromiseSpec, progress: StreamingQueryProgress) -> dict[str,
             if isinstance(offset, dict) and "epoch" in offset and spec.exchange.was_announced(offset["epoch"]):
                 return offset
     return None
+
+
+def _ms(us: int | None) -> float | None:
+    return None if us is None else us / 1000.0
 
 
 def _parse_ms(timestamp: str) -> float:
