@@ -1,12 +1,13 @@
 """Every method of disorder control on every trace with two clocks: who keeps the promise, and at what wait.
 
-    python benchmarks/disorder.py [--data DIR] [--only generated|real] [--methods A,B] [--seeds 3] [--json]
+    python benchmarks/disorder.py [--data DIR] [--only generated|real] [--methods A,B] [--seeds 3] [--batches N]
+                                  [--keep FILE] [--json] [--speed]
 
 A cell is one trace at one drop ratio. Recorded traces: each session of ooo_umts, each session of winlog_pipeline
 with its sources (host, channel), bike_trips, and nyc_flights by departure and by scheduled arrival; they are left
 out where the data is not there. Generated streams: every registered one, three seeds each. Heartbeats move at every
-row on traces of up to 50 000 rows, else so that there are at most 50 000 of them; every 10 rows on generated ones.
-Source heartbeats run only where a stream carries punctuations.
+row on traces of up to 10 000 rows, else so that there are at most 10 000 of them (``--batches``). Source heartbeats run
+only where a stream carries punctuations. ``--keep`` writes each finished trace to a file and takes up from it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from statistics import mean, median
@@ -32,11 +34,12 @@ from slackwater.control.disorder import method_names
 from slackwater.sim.compare import DEFAULT_RATIOS, Cell, compare, methods_for
 from slackwater.sim.driver import Batches
 from slackwater.sim.streams import make_stream, stream_names
+from slackwater.sim.streams.punctuated import punctuated
 from slackwater.sim.trace import Trace
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-GENERATED_EVERY = 10
-Task = tuple[str, str, tuple[str, ...], str | None]
+BATCHES = 10_000
+Task = tuple[str, str, tuple[str, ...], str, int]
 
 
 def _trace(name: str, table: pd.DataFrame, event: str, arrival: str, sources: list[str]) -> Trace:
@@ -72,17 +75,37 @@ def _cached(data: str) -> dict[str, Trace]:
 
 def run_task(task: Task) -> tuple[Task, list[Cell]]:
     """All cells of one trace."""
-    kind, name, methods, data = task
+    kind, name, methods, data, most = task
     if kind == "generated":
         stream, seed = name.split(":")
         trace = make_stream(stream, int(seed))
-        batches = Batches.every(trace, GENERATED_EVERY)
     else:
-        assert data is not None
         trace = _cached(data)[name]
-        batches = Batches.every(trace)
+    batches = Batches.every(trace, max(1, -(-trace.rows // most)))
     usable = [method for method in methods_for(trace) if not methods or method in methods]
     return task, list(compare(trace, usable, DEFAULT_RATIOS, batches))
+
+
+def finished(tasks: list[Task], processes: int, keep: Path | None) -> Iterator[tuple[Task, list[Cell]]]:
+    """Every task with its cells: from the file of finished ones if it is there, else run now."""
+    done = {}
+    if keep is not None and keep.exists():
+        for line in keep.read_text().splitlines():
+            entry = json.loads(line)
+            done[json.dumps(entry["task"])] = [Cell(**cell) for cell in entry["cells"]]
+    left = []
+    for task in tasks:
+        cells = done.get(json.dumps(task))
+        if cells is None:
+            left.append(task)
+        else:
+            yield task, cells
+    with ProcessPoolExecutor(processes) as pool:
+        for task, cells in pool.map(run_task, left):
+            if keep is not None:
+                with keep.open("a") as file:
+                    file.write(json.dumps({"task": task, "cells": [asdict(cell) for cell in cells]}) + "\n")
+            yield task, cells
 
 
 def summary(results: dict[str, list[tuple[str, str, Cell]]]) -> list[dict[str, Any]]:
@@ -108,6 +131,19 @@ def summary(results: dict[str, list[tuple[str, str, Cell]]]) -> list[dict[str, A
     return lines
 
 
+def speeds(methods: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Rows per second of each method at 1 %, with large batches and with a heartbeat at every row."""
+    lines = []
+    for method in methods or method_names():
+        line: dict[str, Any] = {"method": method}
+        for rows, every in ((300_000, 1_000), (10_000, 1)):
+            trace = punctuated(0, rows)
+            (cell,) = compare(trace, [method], [0.01], Batches.every(trace, every))
+            line[f"rows_per_s_every_{every}"] = cell.rows_per_s
+        lines.append(line)
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
@@ -115,28 +151,37 @@ def main() -> None:
     parser.add_argument("--methods", default="")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=2, choices=[1, 2])
+    parser.add_argument("--batches", type=int, default=BATCHES, help="at most so many heartbeats a trace")
+    parser.add_argument("--speed", action="store_true", help="only rows per second of each method, on one stream")
+    parser.add_argument("--keep", type=Path, help="a file of finished traces: written, and taken up from")
     parser.add_argument("--json", action="store_true", help="summary and every cell as JSON")
     arguments = parser.parse_args()
     methods = tuple(name for name in arguments.methods.split(",") if name)
     unknown = set(methods) - set(method_names())
     if unknown:
         sys.exit(f"no such method: {', '.join(sorted(unknown))}; use some of: {', '.join(method_names())}")
+    if arguments.speed:
+        for line in speeds(methods):
+            print(json.dumps(line))
+        return
     tasks: list[Task] = []
     if arguments.only != "generated":
-        sized = sorted(((t.rows, t.name) for t in real_traces(arguments.data)), reverse=True)
-        tasks += [("real", name, methods, str(arguments.data)) for _, name in sized]
+        sized = sorted((t.rows, t.name) for t in real_traces(arguments.data))
+        tasks += [("real", name, methods, str(arguments.data), arguments.batches) for _, name in sized]
     if arguments.only != "real":
         tasks += [
             ("generated", f"{s}:{seed}", methods, None) for s in stream_names() for seed in range(arguments.seeds)
         ]
     console = Console(stderr=arguments.json)
     results: dict[str, list[tuple[str, str, Cell]]] = defaultdict(list)
-    with ProcessPoolExecutor(arguments.processes) as pool:
-        for task, cells in track(
-            pool.map(run_task, tasks), total=len(tasks), description="traces", console=Console(stderr=True)
-        ):
-            for cell in cells:
-                results[cell.method].append((task[0], task[1], cell))
+    for task, cells in track(
+        finished(tasks, arguments.processes, arguments.keep),
+        total=len(tasks),
+        description="traces",
+        console=Console(stderr=True),
+    ):
+        for cell in cells:
+            results[cell.method].append((task[0], task[1], cell))
     lines = summary(results)
     if arguments.json:
         every = [

@@ -10,6 +10,7 @@ from slackwater.cli.lazy import LazyGroup
 from slackwater.errors import SlackwaterError
 
 VERBS = {
+    "advise": ("slackwater.cli.advise", "What to write in withWatermark, from recorded rows."),
     "check": ("slackwater.cli.check", "Is this query text right? Without Spark."),
     "demo": ("slackwater.cli.demo", "See a real Spark query keep a drop ratio."),
     "explain": ("slackwater.cli.explain", "What would be done for a query. Without Spark."),

@@ -38,6 +38,13 @@ def cell_column(margin_us: Column, valid: Column, sources: list[str]) -> Column:
     return source * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_PER_SIDE
 
 
+def is_valid(cell: Column, sources: list[str]) -> Column:
+    """Whether the row of that cell has an event time that can be meant."""
+    if not sources:
+        return cell != INVALID_CELL
+    return F.pmod(cell, F.lit(_SOURCE_STRIDE)) != INVALID_CELL + _CELLS_PER_SIDE
+
+
 def count_cells(cell: Column, sources: list[str]) -> Column:
     """The aggregate that counts the cells, as ``[(item, count), …]``."""
     keep = _KEEP_WITH_SOURCES if sources else _KEEP

@@ -11,8 +11,8 @@ from pyspark.sql.types import TimestampType
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
-from slackwater.spark.cells import cell_column, count_cells
-from slackwater.spark.control_row import control_row
+from slackwater.spark.cells import cell_column, count_cells, is_valid
+from slackwater.spark.control_row import heartbeat_us, reference_us
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.location import exchange_for
@@ -120,42 +120,41 @@ def observed_events(
 ) -> DataFrame:
     """The events, their cells around the heartbeat reported with every micro-batch.
 
-    With ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
+    ``observe`` has every row written out before it: no column goes through it that is not needed. With
+    ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
-    event_us = F.unix_micros(F.col(f"`{spec.column}`"))
     now_us = F.unix_micros(F.current_timestamp())
-    arrival_us = now_us if arrival is None else F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us)
     marked = events.select(
         "*",
-        event_us.alias("__sw_event_us"),
-        arrival_us.alias("__sw_arrival_us"),
-        control_row(spark, spec.exchange).alias("__sw_control"),
+        F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"),
+        reference_us(spark, spec.exchange).alias("__sw_reference_us"),
     )
-    event, arrived = F.col("__sw_event_us"), F.col("__sw_arrival_us")
-    heartbeat, reference = F.col("__sw_control.heartbeat_us"), F.col("__sw_control.reference_us")
+    if arrival is None:
+        arrived, clock = now_us, now_us
+    else:
+        marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us))
+        arrived = F.col("__sw_arrival_us")
+        # an arrival from the future would carry the whole clock along
+        clock = F.when(arrived <= now_us + _DAY_US, arrived)
+    event, reference, cell = F.col("__sw_event_us"), F.col("__sw_reference_us"), F.col("__sw_cell")
     unset_clock = (event >= 0) & (event < _DAY_US) & (arrived >= 365 * _DAY_US)
     valid = F.coalesce((event <= arrived + _DAY_US) & ~unset_clock, F.lit(False))
-    marked = marked.select(
-        "*",
-        valid.alias("__sw_valid"),
-        # of a first micro-batch nothing is known: its rows are placed by their own arrival
-        cell_column(event - F.coalesce(reference, arrived), valid, spec.sources).alias("__sw_cell"),
-    ).observe(
+    # of a first micro-batch nothing is known: its rows are placed by their own arrival
+    placed = cell_column(event - F.coalesce(reference, arrived), valid, spec.sources)
+    marked = marked.withColumn("__sw_cell", placed).observe(
         METRICS_PREFIX + spec.name,
         F.count(F.lit(1)).alias("rows"),
-        F.max(heartbeat).alias("heartbeat_us"),
         F.max(reference).alias("reference_us"),
-        # an arrival from the future would carry the whole clock along
-        F.max(F.when(arrived <= now_us + _DAY_US, arrived)).alias("clock_us"),
-        count_cells(F.col("__sw_cell"), spec.sources).alias("cells"),
+        F.max(clock).alias("clock_us"),
+        count_cells(cell, spec.sources).alias("cells"),
     )
     if invalid == "leave out":
-        marked = marked.where("__sw_valid")
+        marked = marked.where(is_valid(cell, spec.sources))
     if keep_heartbeat:
-        marked = marked.withColumn("__sw_heartbeat_us", F.col("__sw_control.heartbeat_us"))
+        marked = marked.withColumn("__sw_heartbeat_us", heartbeat_us(spark, spec.exchange))
     else:
         marked = marked.drop("__sw_event_us")
-    return marked.drop("__sw_arrival_us", "__sw_control", "__sw_valid", "__sw_cell")
+    return marked.drop("__sw_arrival_us", "__sw_reference_us", "__sw_cell")
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

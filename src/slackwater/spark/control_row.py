@@ -13,23 +13,28 @@ from slackwater.spark.exchange import UNKNOWN_US, Exchange
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
-def control_row(spark: SparkSession, exchange: Exchange) -> Column:
-    """The heartbeat in force and the reference that rows are placed by, in microseconds; null while unknown.
+def heartbeat_us(spark: SparkSession, exchange: Exchange) -> Column:
+    """The heartbeat that judges this micro-batch, in microseconds; null while there is none."""
+    return _field(spark, exchange, 1)
 
-    A struct of ``heartbeat_us`` and ``reference_us``.
 
-    Read through the V2 text source, which costs a micro-batch some 30 ms as a scalar subquery; the V1 source
-    would cost several times that.
+def reference_us(spark: SparkSession, exchange: Exchange) -> Column:
+    """What this micro-batch's rows are placed by, in microseconds: the heartbeat, or before it the clock as last heard.
+
+    Null while nothing is known.
+    """
+    return _field(spark, exchange, 22)
+
+
+def _field(spark: SparkSession, exchange: Exchange, first: int) -> Column:
+    """A field of the control row as a scalar subquery.
+
+    Read through the V2 text source, which costs a micro-batch some 30 ms; the V1 source would cost several times that.
     """
     with _v2_text(spark):
         line = spark.read.schema("value string").text(str(exchange.control_path))
-    heartbeat, reference = (F.substring("value", first, 20).cast("bigint") for first in (1, 22))
-    return line.select(
-        F.struct(
-            F.when(heartbeat > F.lit(UNKNOWN_US), heartbeat).alias("heartbeat_us"),
-            F.when(reference > F.lit(UNKNOWN_US), reference).alias("reference_us"),
-        )
-    ).scalar()
+    us = F.substring("value", first, 20).cast("bigint")
+    return line.select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
 
 
 @contextmanager

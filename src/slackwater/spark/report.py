@@ -111,7 +111,7 @@ def report(query: StreamingQuery) -> Report:
 
 
 def _of(keeper: Keeper) -> PromiseReport:
-    last = keeper.history[-1] if keeper.history else None
+    last = next((record for record in reversed(keeper.history) if record.wait_ms is not None), None)
     heartbeat_ms = keeper.heartbeat_ms
     return PromiseReport(
         keeper.spec.name,

@@ -105,17 +105,19 @@ class Supervisor(StreamingQueryListener):
                 spec.exchange.declare_live(self._live_epochs(name))
 
     def _on_batch(self, spec: PromiseSpec, progress: StreamingQueryProgress, metrics: dict[str, Any]) -> None:
-        keeper = self._keeper(spec, progress)
-        if keeper is None:
+        offset = _offset_of(spec, progress)
+        if offset is None:
             return
+        keeper = self._keeper(spec, progress, offset)
         with_sources = bool(spec.sources)
-        clock_ms = _ms(metrics["clock_us"])
+        clock_ms, reference_ms = _ms(metrics["clock_us"]), _ms(metrics["reference_us"])
         reported_at_ms = _parse_ms(progress.timestamp)
         keeper.on_batch(
             BatchReport(
                 batch_id=progress.batchId,
-                heartbeat_ms=_ms(metrics["heartbeat_us"]),
-                reference_ms=_ms(metrics["reference_us"]),
+                # what was read for the batch before is the watermark; rows are placed by it, so it need not come back
+                heartbeat_ms=None if offset["heartbeat"] is None else reference_ms,
+                reference_ms=reference_ms,
                 clock_ms=reported_at_ms if clock_ms is None else clock_ms,
                 cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
                 reported_at_ms=reported_at_ms,
@@ -125,11 +127,8 @@ class Supervisor(StreamingQueryListener):
         replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))
         self._publish(keeper)
 
-    def _keeper(self, spec: PromiseSpec, progress: StreamingQueryProgress) -> Keeper | None:
+    def _keeper(self, spec: PromiseSpec, progress: StreamingQueryProgress, offset: dict[str, Any]) -> Keeper:
         key = (str(progress.id), spec.name)
-        offset = _offset_of(spec, progress)
-        if offset is None:
-            return self._keepers.get(key)
         keeper = self._keepers.get(key)
         if keeper is None or keeper.epoch != offset["epoch"] or keeper.spec is not spec:
             keeper = Keeper(spec, str(progress.id), offset["epoch"])

@@ -67,7 +67,7 @@ class DisorderController:
     def decide(self, clock: float | None) -> Decision:
         """The heartbeat to put in force, given the arrival clock."""
         proposed = self.method.heartbeat(clock)
-        heartbeat, cause = proposed, "method"
+        heartbeat, cause = proposed, str(getattr(self.method, "cause", "method"))
         if clock is not None:
             if heartbeat < clock - self.promise.max_wait_ms:
                 heartbeat, cause = clock - self.promise.max_wait_ms, "max_wait"

@@ -11,24 +11,28 @@ from slackwater.control.disorder.protocol import Floats, Ints
 
 FINE = 16
 """So many of the largest are kept one by one."""
-COARSENING = 1.06
-"""Below them, neighbours are merged while their ranks differ by less than this factor."""
+COARSENING = math.log(1.06)
+"""Below them, neighbours are merged while their ranks differ by less than 6 %."""
 MOST_KEPT = 160
 RESCALE_AT = 1e9
+FORGOTTEN = 0.2
+"""A maximum that has faded below this share of a row no longer counts."""
+ABSURD = 30.0
+"""A value so many times the next lower one is a broken clock, not a slow row."""
 
 
 class Tail:
     """The upper tail of a stream of numbers under exponential forgetting: rank in, value out.
 
-    Holds at most 160 entries whatever the stream; merged entries take the larger value, so an answer errs to
-    the safe side, by at most 6 % in rank. Only the share ``reach`` of the distribution can be asked for.
+    Holds at most 160 entries whatever the stream. Merged entries take the larger value, so an answer errs to the
+    safe side, by at most 6 % in rank. Only ranks within the share ``reach`` of the remembered rows are exact.
     """
 
-    def __init__(self, horizon_rows: float, reach: float) -> None:
-        self.horizon_rows = horizon_rows
+    def __init__(self, reach: float) -> None:
         self.reach = reach
         self._values: Floats = np.zeros(0)
         self._weights: Floats = np.zeros(0)
+        self._held = 0.0
         self._total = 0.0
         self._scale = 1.0
         self._floor = -math.inf
@@ -38,54 +42,66 @@ class Tail:
         """How many rows it still remembers."""
         return self._total / self._scale
 
-    def add(self, values: Floats, weights: Ints | None, rows: int, highest: float) -> None:
-        """Let a batch in; ``highest`` is the largest of its values."""
-        # Forgetting is done by letting new rows weigh more: nothing old has to be touched.
-        self._scale *= math.exp(rows / self.horizon_rows) if rows < 30 * self.horizon_rows else 1e13
+    def add(self, values: Floats, weights: Ints | None, rows: int, highest: float, forget: float) -> None:
+        """Let a batch in, after fading what is known by exp(−``forget``); ``highest`` is its largest value."""
+        # Fading is done by letting new rows weigh more: nothing old has to be touched.
+        self._scale *= math.exp(min(forget, 30.0))
         self._total += rows * self._scale
+        if self._held < self.reach * self._total:
+            self._floor = -math.inf
         if highest > self._floor:
             keep = values > self._floor
             fresh = values[keep]
             heavy = np.full(len(fresh), self._scale) if weights is None else weights[keep] * self._scale
-            self._values = np.concatenate((self._values, fresh))
-            self._weights = np.concatenate((self._weights, heavy))
-            order = np.argsort(-self._values, kind="stable")
-            self._values, self._weights = self._values[order], self._weights[order]
-            if len(self._values) > MOST_KEPT:
+            merged = np.concatenate((self._values, fresh))
+            order = np.argsort(-merged, kind="stable")
+            self._values = merged[order]
+            self._weights = np.concatenate((self._weights, heavy))[order]
+            self._held += float(heavy.sum())
+            if len(order) > MOST_KEPT:
                 self._thin()
         if self._scale > RESCALE_AT:
             self._weights = self._weights / self._scale
+            self._held /= self._scale
             self._total /= self._scale
             self._scale = 1.0
 
     def _thin(self) -> None:
         ranks = np.cumsum(self._weights)
-        reached = int(np.searchsorted(ranks, self.reach * self._total)) + 1
-        if reached < len(ranks):
-            self._floor = float(self._values[reached - 1])
-            self._values, self._weights, ranks = self._values[:reached], self._weights[:reached], ranks[:reached]
-        else:
-            self._floor = -math.inf
-        if len(ranks) <= MOST_KEPT // 2:
-            return
-        steps = np.floor(np.log(ranks[FINE:] / ranks[FINE - 1]) / math.log(COARSENING))
-        first = np.concatenate((np.arange(FINE), FINE + np.flatnonzero(np.diff(steps, prepend=-1.0))))
-        self._weights = np.add.reduceat(self._weights, first)
-        self._values = self._values[first]
+        enough = int(np.searchsorted(ranks, 2.0 * self.reach * self._total)) + 1
+        if enough < len(ranks):
+            self._floor = float(self._values[enough - 1])
+            self._values, self._weights, ranks = self._values[:enough], self._weights[:enough], ranks[:enough]
+            self._held = float(ranks[-1])
+        if len(ranks) > MOST_KEPT // 2:
+            steps = np.floor(np.log(ranks[FINE:] / ranks[FINE - 1]) / COARSENING)
+            first = np.concatenate((np.arange(FINE), FINE + np.flatnonzero(np.diff(steps, prepend=-1.0))))
+            self._weights = np.add.reduceat(self._weights, first)
+            self._values = self._values[first]
 
     def above(self, count: float) -> float:
-        """The smallest known value with at most ``count`` remembered rows above it (the maximum below 1)."""
+        """The smallest value with at most ``count`` remembered rows above it, as far as it is known."""
         if not len(self._values):
             return -math.inf
         ranks = np.cumsum(self._weights)
         return float(self._values[min(int(np.searchsorted(ranks, count * self._scale, "right")), len(ranks) - 1)])
 
+    def highest(self) -> float:
+        """The largest value that still counts and is no broken clock."""
+        if not len(self._values):
+            return -math.inf
+        ranks = np.cumsum(self._weights[:FINE])
+        first = min(int(np.searchsorted(ranks, FORGOTTEN * self._scale, "right")), len(ranks) - 1)
+        top = self._values[first : first + 2 * FINE]
+        gaps = np.flatnonzero((top[:-1] > ABSURD * top[1:]) & (top[1:] > 0))
+        return float(top[gaps[-1] + 1] if len(gaps) else top[0])
+
     def snapshot(self) -> dict[str, Any]:
         """Everything it remembers, as JSON."""
         return {
             "values": self._values.tolist(),
-            "weights": (self._weights / self._scale).tolist(),
-            "rows": self.rows,
+            "weights": self._weights.tolist(),
+            "numbers": [self._held, self._total, self._scale],
             "floor": self._floor if math.isfinite(self._floor) else None,
         }
 
@@ -93,5 +109,5 @@ class Tail:
         """Go on from a snapshot."""
         self._values = np.asarray(snapshot["values"], dtype=np.float64)
         self._weights = np.asarray(snapshot["weights"], dtype=np.float64)
-        self._total, self._scale = float(snapshot["rows"]), 1.0
+        self._held, self._total, self._scale = snapshot["numbers"]
         self._floor = -math.inf if snapshot["floor"] is None else float(snapshot["floor"])

@@ -1,0 +1,83 @@
+"""Where the stream is right now, whatever the clock says: the rows that came last."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from slackwater.control.disorder.protocol import Floats, Ints
+
+ROWS = 64
+MAX_AGE = 0.5
+"""Only rows younger than this share of the wait tell where the stream is now."""
+SHARE = 3.0
+"""So many times the promised ratio of them may lie below the heartbeat."""
+ABSURD = 30.0
+POINTS = 64
+"""A large batch is kept as so many groups of neighbours, each under its lowest value."""
+
+
+class Standstill:
+    """The last batches, at least 64 rows, and a heartbeat under which nearly all of them would have been on time.
+
+    When a whole pipeline falls behind, the values stand still while the clock runs; then the rows that came last
+    tell better than any lateness which rows will come next. Rows thirty times later than their neighbours are
+    left aside. A batch that spans more than half of the wait says nothing here.
+    """
+
+    def __init__(self) -> None:
+        self._batches: deque[tuple[float, float, Floats, Ints | None]] = deque()
+        self._rows = 0
+
+    def observe(self, values: Floats, weights: Ints | None, rows: int, began: float, lowest: float) -> None:
+        """Let a batch in that began to arrive at ``began``."""
+        if len(values) > 2 * POINTS:
+            values, weights = _grouped(values, weights, rows)
+        self._batches.append((began, lowest, values, weights))
+        self._rows += rows
+        while len(self._batches) > 1 and self._rows - _rows(self._batches[0]) >= ROWS:
+            self._rows -= _rows(self._batches.popleft())
+
+    def hold(self, heartbeat: float, now: float, wait: float, drop_ratio: float) -> float:
+        """The heartbeat, lowered to where the stream is."""
+        since = now - MAX_AGE * wait
+        fresh = [batch for batch in self._batches if batch[0] >= since]
+        if not fresh or min(batch[1] for batch in fresh) >= heartbeat:
+            return heartbeat
+        values = np.concatenate([batch[2] for batch in fresh])
+        counts = np.concatenate([np.ones(len(b[2])) if b[3] is None else b[3] for b in fresh]).astype(np.float64)
+        order = np.argsort(values, kind="stable")
+        values, ranks = values[order], np.cumsum(counts[order])
+        middle = float(values[np.searchsorted(ranks, ranks[-1] / 2)])
+        sane = int(np.searchsorted(values, now - ABSURD * max(now - middle, wait)))
+        beyond = float(ranks[sane - 1]) if sane else 0.0
+        allowed = beyond + int(SHARE * drop_ratio * ranks[-1])
+        at = int(np.searchsorted(ranks, allowed, "right"))
+        return min(heartbeat, float(values[at])) if at < len(values) else heartbeat
+
+    def snapshot(self) -> list[Any]:
+        """The batches as lists."""
+        return [[b, low, v.tolist(), None if w is None else w.tolist()] for b, low, v, w in self._batches]
+
+    def resume(self, snapshot: list[Any]) -> None:
+        """Go on from a snapshot."""
+        self._batches = deque(
+            (float(b), float(low), np.asarray(v, np.float64), None if w is None else np.asarray(w, np.int64))
+            for b, low, v, w in snapshot
+        )
+        self._rows = sum(_rows(batch) for batch in self._batches)
+
+
+def _grouped(values: Floats, weights: Ints | None, rows: int) -> tuple[Floats, Ints]:
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    counts = np.ones(len(values), dtype=np.int64) if weights is None else weights[order]
+    group = (np.cumsum(counts) - counts) * POINTS // rows
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    return values[first], np.add.reduceat(counts, first)
+
+
+def _rows(batch: tuple[float, float, Floats, Ints | None]) -> int:
+    return len(batch[2]) if batch[3] is None else int(batch[3].sum())
