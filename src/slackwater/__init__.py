@@ -5,6 +5,9 @@
     import slackwater as sw
 
     events = sw.with_drop_ratio(events, "ts", 0.01)    # instead of events.withWatermark("ts", "10 minutes")
+
+    sw.stream("Sensors", readings, time="ts")
+    peaks = sw.sql(spark, "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DRATIO 1%]")
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from slackwater.control.shedding import law_names
     from slackwater.errors import SlackwaterError
     from slackwater.spark.completeness import with_drop_ratio
+    from slackwater.spark.delivery import ordered
     from slackwater.spark.estimates import (
         avg_error,
         count_error,
@@ -26,8 +30,12 @@ if TYPE_CHECKING:
         shed_share,
         sum_error,
     )
+    from slackwater.spark.query import sql
+    from slackwater.spark.reconcile import reconcile
     from slackwater.spark.report import Report, report
+    from slackwater.spark.streams import stream
     from slackwater.spark.timeliness import with_max_delay
+    from slackwater.spark.windowed import window
 
 __all__ = [
     "Report",
@@ -40,9 +48,14 @@ __all__ = [
     "estimated_sum",
     "law_names",
     "method_names",
+    "ordered",
+    "reconcile",
     "report",
     "shed_share",
+    "sql",
+    "stream",
     "sum_error",
+    "window",
     "with_drop_ratio",
     "with_max_delay",
 ]
@@ -60,9 +73,14 @@ _HOMES = {
     "estimated_sum": "slackwater.spark.estimates",
     "law_names": "slackwater.control.shedding",
     "method_names": "slackwater.control.disorder",
+    "ordered": "slackwater.spark.delivery",
+    "reconcile": "slackwater.spark.reconcile",
     "report": "slackwater.spark.report",
     "shed_share": "slackwater.spark.estimates",
     "sum_error": "slackwater.spark.estimates",
+    "sql": "slackwater.spark.query",
+    "stream": "slackwater.spark.streams",
+    "window": "slackwater.spark.windowed",
     "with_drop_ratio": "slackwater.spark.completeness",
     "with_max_delay": "slackwater.spark.timeliness",
 }
