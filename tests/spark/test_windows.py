@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,14 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.control.disorder import UNKNOWN, Batch, register
+from slackwater.control.disorder import UNKNOWN, Batch, register, registry
 from slackwater.promises import Completeness
 from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
 
 pytestmark = pytest.mark.spark
 
 
-@register
 class Trailing:
     """A heartbeat that trails the highest value by a constant: it makes as many rows late as a test wants."""
 
@@ -40,6 +40,14 @@ class Trailing:
 
     def resume(self, snapshot: dict[str, Any]) -> None:
         self._front = snapshot["front"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trailing() -> Iterator[None]:
+    """Known by name only while these tests run."""
+    register(Trailing)
+    yield
+    registry._METHODS.pop(Trailing.name)
 
 
 def batches(seed: int, count: int = 4, each: int = 60) -> list[list[dict[str, Any]]]:
