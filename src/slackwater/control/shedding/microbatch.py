@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from slackwater.control.shedding.controller import shed_ratio
+from slackwater.control.shedding.ctrl_batch import CtrlBatch
 from slackwater.control.shedding.protocol import SheddingLaw, Status
 from slackwater.promises import Timeliness
 
@@ -143,7 +144,7 @@ class MicroBatchController:
         )
         self.shed_ratio = min(shed_ratio(self.law.admit_per_s(status), load_per_s), MOST_SHED)
         sustained_per_s = max(1.0 - self.cost.fixed_s / target_s, 0.0) / self.cost.cost_s
-        if batch.duration_s <= target_s and load_per_s <= sustained_per_s:
+        if isinstance(self.law, CtrlBatch) and batch.duration_s <= target_s and load_per_s <= sustained_per_s:
             # short batches spend most of their time on themselves; longer ones, within the target, bear the load
             self.shed_ratio = 0.0
         return ShedDecision(self.shed_ratio, delay_s, load_per_s, capacity_per_s, warning)
