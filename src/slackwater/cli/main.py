@@ -11,9 +11,13 @@ from slackwater.errors import SlackwaterError
 
 VERBS = {
     "advise": ("slackwater.cli.advise", "What to write in withWatermark, from recorded rows."),
+    "check": ("slackwater.cli.check", "Is this query text right? Without Spark."),
     "demo": ("slackwater.cli.demo", "See a real Spark query keep a drop ratio."),
+    "explain": ("slackwater.cli.explain", "What would be done for a query. Without Spark."),
     "lab": ("slackwater.cli.lab", "Try methods on recorded streams, without Spark."),
+    "reconcile": ("slackwater.cli.reconcile", "Merge published windows and late panes into the exact table."),
     "reproduce": ("slackwater.cli.reproduce", "Run a paper's experiments again."),
+    "run": ("slackwater.cli.run", "Run a query on a local Spark."),
 }
 
 

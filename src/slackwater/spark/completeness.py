@@ -12,7 +12,7 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import cell_column, count_cells, is_valid
-from slackwater.spark.control_row import reference_us
+from slackwater.spark.control_row import heartbeat_us, reference_us
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.location import exchange_for
@@ -64,26 +64,64 @@ def with_drop_ratio(
     stream that gets later faster than it can learn, or where ``max_wait`` forbids it: ``report`` then says so.
     """
     completeness = Completeness.of(drop_ratio, min_wait=min_wait, max_wait=max_wait, idle_after=idle_after)
-    sources = [source] if isinstance(source, str) else list(source or [])
-    _check_stream(events, column, arrival, sources)
     if invalid not in ("leave out", "keep"):
         raise InvalidOption("invalid-choice", f"invalid={invalid!r}", "use 'leave out' or 'keep'")
+    spec = new_promise(
+        events,
+        column,
+        completeness,
+        arrival=arrival,
+        source=source,
+        name=name,
+        method=method,
+        method_options=method_options,
+        location=location,
+    )
+    spark = events.sparkSession
+    observed = observed_events(spark, events, spec, arrival, invalid)
+    return under_heartbeat(spark, observed, column, spec.exchange, spec.name)
+
+
+def new_promise(
+    events: DataFrame,
+    column: str,
+    completeness: Completeness,
+    *,
+    arrival: str | None,
+    source: str | list[str] | None,
+    name: str | None,
+    method: str,
+    method_options: dict[str, Any] | None,
+    location: str | None,
+    timeless: bool = False,
+) -> PromiseSpec:
+    """A promise on a stream that can carry it, in the supervisor's charge."""
+    sources = [source] if isinstance(source, str) else list(source or [])
+    _check_stream(events, column, arrival, sources)
     spark = events.sparkSession
     supervisor = supervisor_of(spark)
     chosen_name = _fresh_name(supervisor, column) if name is None else name
     exchange = exchange_for(spark, chosen_name, location)
-    spec = PromiseSpec(chosen_name, column, completeness, method, dict(method_options or {}), sources, exchange)
+    spec = PromiseSpec(
+        chosen_name, column, completeness, method, dict(method_options or {}), sources, exchange, timeless
+    )
     spec.new_controller()  # refuses an unknown method now, not in a listener
     supervisor.add(spec)
-    return under_heartbeat(spark, _observed(spark, events, spec, arrival, invalid), column, exchange, chosen_name)
+    return spec
 
 
-def _observed(
-    spark: SparkSession, events: DataFrame, spec: PromiseSpec, arrival: str | None, invalid: str
+def observed_events(
+    spark: SparkSession,
+    events: DataFrame,
+    spec: PromiseSpec,
+    arrival: str | None,
+    invalid: str,
+    keep_heartbeat: bool = False,
 ) -> DataFrame:
     """The events, their cells around the heartbeat reported with every micro-batch.
 
-    ``observe`` has every row written out before it: no column goes through it that is not needed.
+    ``observe`` has every row written out before it: no column goes through it that is not needed. With
+    ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
     now_us = F.unix_micros(F.current_timestamp())
     marked = events.select(
@@ -112,7 +150,11 @@ def _observed(
     )
     if invalid == "leave out":
         marked = marked.where(is_valid(cell, spec.sources))
-    return marked.drop("__sw_event_us", "__sw_arrival_us", "__sw_reference_us", "__sw_cell")
+    if keep_heartbeat:
+        marked = marked.withColumn("__sw_heartbeat_us", heartbeat_us(spark, spec.exchange))
+    else:
+        marked = marked.drop("__sw_event_us")
+    return marked.drop("__sw_arrival_us", "__sw_reference_us", "__sw_cell")
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

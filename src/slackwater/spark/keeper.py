@@ -29,6 +29,7 @@ class PromiseSpec:
     method_options: dict[str, Any]
     sources: list[str]
     exchange: Exchange
+    timeless: bool = False  # ordered by a number: silence says nothing about what is still to come
 
     def new_controller(self) -> DisorderController:
         """A controller that knows nothing yet."""
@@ -140,7 +141,7 @@ class Keeper:
 
     def on_idle(self, now_ms: float) -> None:
         """Spark looked for rows and found none: time passes on the arrival clock all the same."""
-        if math.isnan(self._clock_ms) or self._state_rows == 0:
+        if self.spec.timeless or math.isnan(self._clock_ms) or self._state_rows == 0:
             return
         self.controller.decide(self._clock_ms + max(0.0, now_ms - self._clock_reported_at_ms))
 

@@ -1,0 +1,51 @@
+"""``slackwater check``: is this query text right? Answered without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from slackwater.errors import SlackwaterError
+from slackwater.language import parse_script, print_query
+from slackwater.plan import Catalog, make_plan
+
+
+def read_catalog(schema: Path | None) -> Catalog:
+    """The catalog in a file of CREATE TABLE statements, or an empty one."""
+    return Catalog() if schema is None else Catalog.from_sql(schema.read_text(encoding="utf-8"))
+
+
+@click.command("check")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--schema",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CREATE TABLE statements of the streams: columns are then checked too.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The outcome as JSON.")
+@click.pass_context
+def command(ctx: click.Context, file: Path, schema: Path | None, as_json: bool) -> None:
+    """Check the queries in FILE, without Spark.
+
+    \b
+    Examples:
+      slackwater check queries.sql
+      slackwater check queries.sql --schema streams.sql --json
+    """
+    try:
+        queries = parse_script(file.read_text(encoding="utf-8"))
+        catalog = read_catalog(schema)
+        paths = [make_plan(query, catalog).path.value for query in queries]
+    except SlackwaterError as error:
+        if not as_json:
+            raise
+        click.echo(json.dumps({"right": False, "condition": error.condition, "message": str(error)}, indent=2))
+        ctx.exit(2)
+    if as_json:
+        found = [{"query": print_query(q), "path": path} for q, path in zip(queries, paths, strict=True)]
+        click.echo(json.dumps({"right": True, "queries": found}, indent=2))
+        return
+    for query, path in zip(queries, paths, strict=True):
+        click.echo(f"right ({path}): {print_query(query)}")

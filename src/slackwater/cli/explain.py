@@ -1,0 +1,45 @@
+"""``slackwater explain``: what would be done for a query, said without Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from slackwater.cli.check import read_catalog
+from slackwater.language import parse_script
+from slackwater.plan import explain, make_plan
+
+
+@click.command("explain")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--schema",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CREATE TABLE statements of the streams: columns are then checked too.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The plans as JSON.")
+def command(file: Path, schema: Path | None, as_json: bool) -> None:
+    """Say how the queries in FILE would run: path, panes, promise, method, cost.
+
+    \b
+    Examples:
+      slackwater explain queries.sql
+      slackwater explain queries.sql --schema streams.sql
+    """
+    catalog = read_catalog(schema)
+    plans = [explain(make_plan(query, catalog)) for query in parse_script(file.read_text(encoding="utf-8"))]
+    if as_json:
+        click.echo(json.dumps([_facts(plan) for plan in plans], indent=2, ensure_ascii=False))
+        return
+    click.echo("\n".join(plans), nl=False)
+
+
+def _facts(text: str) -> dict[str, list[str]]:
+    facts: dict[str, list[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        name = line[:12].strip() or name
+        facts.setdefault(name, []).append(line[12:])
+    return facts

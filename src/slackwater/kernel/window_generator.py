@@ -1,0 +1,189 @@
+"""The window generator of Kim 2010, Fig. 2: which rows make each window, and its aggregates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slackwater.kernel.intervals import aggregate_intervals
+from slackwater.kernel.rows import Floats, Ints, Rows
+
+_MOST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec:
+    """A window: ``length`` on the attribute or in tuples, ``slide`` likewise (None: one result per row).
+
+    ``per_key`` lets tuples be counted per group. ``aggregates`` are (name, index of its input). With a
+    ``landmark`` the window begins there and has no length; with SLIDE it then has a result for each step in which
+    rows came.
+    """
+
+    length: int
+    slide: int | None = None
+    tuples: bool = False
+    per_key: bool = False
+    aggregates: tuple[tuple[str, int], ...] = ()
+    landmark: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """One entry a result: the window's start and end, its group, and the aggregates.
+
+    Per row the window is (start, end]; with SLIDE it is [start, end). For tuples start and end are the
+    attribute of the first and last row.
+    """
+
+    start: Ints
+    end: Ints
+    keys: Ints
+    aggregates: tuple[Floats, ...]
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+
+def generate(spec: WindowSpec, window: Rows, fresh: Rows, after: int | None, heartbeat: int, seen: Ints) -> Results:
+    """The results that ``fresh`` rows complete; ``window`` holds the older rows and the fresh, in order.
+
+    For time windows with SLIDE these are the windows that end above ``after`` and at or below ``heartbeat``.
+    ``seen`` holds how many tuples came before the window buffer (per group if the spec counts so).
+    """
+    if spec.tuples:
+        return _tuples(spec, window, len(fresh), seen)
+    if spec.slide is None and _one_group(window):
+        at = fresh.attribute
+        low = np.searchsorted(window.attribute, at - spec.length + 1)
+        high = np.searchsorted(window.attribute, at + 1)
+        return _results(spec, window, low, high, at - spec.length, at, fresh.keys)
+    order, codes = _by_key(window)
+    rows = window.take(order)
+    if spec.slide is None:
+        # Searched in the order of the rows, which is kind to the cache; handed out in the order of the attribute.
+        mine = np.flatnonzero(order >= len(window) - len(fresh))
+        at, group = rows.attribute[mine], codes[order[mine]]
+        low, high = _between(rows.attribute, codes[order], group, at - spec.length + 1, at + 1)
+        out = _results(spec, rows, low, high, at - spec.length, at, rows.keys[mine])
+        place = np.empty(len(mine), dtype=np.int64)
+        place[order[mine] - (len(window) - len(fresh))] = np.arange(len(mine))
+        return Results(out.start[place], out.end[place], out.keys[place], tuple(a[place] for a in out.aggregates))
+    group, ends = _ends(rows.attribute, codes[order], spec.length, spec.slide, after, heartbeat)
+    low, high = _between(rows.attribute, codes[order], group, ends - spec.length, ends)
+    return _results(spec, rows, low, high, ends - spec.length, ends, rows.keys[low])
+
+
+def _one_group(rows: Rows) -> bool:
+    return not len(rows) or bool((rows.keys == rows.keys[0]).all())
+
+
+def _by_key(rows: Rows) -> tuple[Ints, Ints]:
+    """The order by group, then as it is (by the attribute); and each row's group, counted from 0."""
+    if _one_group(rows):
+        return np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    low, high = int(rows.keys.min()), int(rows.keys.max())
+    if high - low < 1 << 16:
+        codes = rows.keys - low
+        return np.argsort(codes.astype(np.uint16), kind="stable"), codes
+    _, codes = np.unique(rows.keys, return_inverse=True)
+    return np.argsort(codes, kind="stable"), codes.astype(np.int64)
+
+
+def _between(attribute: Ints, codes: Ints, group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Where the rows of each group from ``start`` to below ``end`` stand; rows are ordered by (group, attribute)."""
+    if not len(attribute) or not len(group):
+        return np.zeros(len(group), dtype=np.int64), np.zeros(len(group), dtype=np.int64)
+    base = int(min(attribute.min(), start.min()))
+    span = int(max(attribute.max(), end.max())) - base + 1
+    groups = int(codes.max()) + 1
+    if groups == 1:
+        return np.searchsorted(attribute, start), np.searchsorted(attribute, end)
+    if span < _MOST // groups:
+        # One number per (group, attribute), in the same order: one search for all groups.
+        line = codes * span + (attribute - base)
+        return np.searchsorted(line, group * span + (start - base)), np.searchsorted(line, group * span + (end - base))
+    low, high = np.zeros(len(group), dtype=np.int64), np.zeros(len(group), dtype=np.int64)
+    edges = np.searchsorted(codes, np.arange(groups + 1))
+    for number in np.unique(group).tolist():
+        part, mine = attribute[edges[number] : edges[number + 1]], group == number
+        low[mine] = edges[number] + np.searchsorted(part, start[mine])
+        high[mine] = edges[number] + np.searchsorted(part, end[mine])
+    return low, high
+
+
+def _ends(
+    attribute: Ints, codes: Ints, length: int, slide: int, after: int | None, heartbeat: int
+) -> tuple[Ints, Ints]:
+    """Every (group, end) of a window that holds a row, ends after ``after`` and is complete at ``heartbeat``."""
+    if not len(attribute):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    pane = int(np.gcd(length, slide))
+    number = attribute // pane
+    # Rows are ordered by (group, attribute): a pane begins where either changes.
+    begins = np.empty(len(number), dtype=bool)
+    begins[0] = True
+    np.not_equal(number[1:], number[:-1], out=begins[1:])
+    begins[1:] |= codes[1:] != codes[:-1]
+    panes, owner = number[begins] * pane, codes[begins]
+    steps = np.arange(-(-length // slide)) * slide
+    # Windows start at multiples of SLIDE, as Spark's do.
+    ends = (panes // slide * slide)[:, None] - steps + length
+    good = (ends <= heartbeat) & (panes[:, None] < ends)
+    if after is not None:
+        good &= ends > after
+    group = np.broadcast_to(owner[:, None], ends.shape)[good]
+    ends = ends[good]
+    order = np.lexsort((group, ends))
+    group, ends = group[order], ends[order]
+    first = np.ones(len(ends), dtype=bool)
+    first[1:] = (ends[1:] != ends[:-1]) | (group[1:] != group[:-1])
+    return group[first], ends[first]
+
+
+def _tuples(spec: WindowSpec, window: Rows, fresh: int, seen: Ints) -> Results:
+    """Windows of the last n tuples, of the whole stream or per group."""
+    if spec.per_key:
+        order, codes = _by_key(window)
+        rows, group = window.take(order), codes[order]
+        first = np.searchsorted(group, group)
+        position = np.arange(len(order))
+        new = order >= len(window) - fresh
+        number = seen[order] + 1  # of each row in its group, from 1
+        mine = position[new & ((number % (spec.slide or 1)) == 0)]
+        low = np.maximum(mine - spec.length + 1, first[mine])
+        emitted = np.argsort(order[mine], kind="stable")
+        mine, low = mine[emitted], low[emitted]
+        at = rows.attribute
+        return _results(spec, rows, low, mine + 1, at[low], at[mine], rows.keys[mine])
+    total = len(window)
+    last = np.arange(total - fresh, total)
+    last = last[((seen[last] + 1) % (spec.slide or 1)) == 0] if fresh else last
+    begin = np.maximum(last - spec.length + 1, 0)
+    at = window.attribute
+    if _one_group(window):
+        keys = window.keys[last]
+        return _results(spec, window, begin, last + 1, at[begin], at[last], keys)
+    order, codes = _by_key(window)
+    rows, group = window.take(order), codes[order]
+    if spec.slide is None:
+        chosen, own = np.arange(len(last)), codes[last]
+    else:
+        groups = np.arange(int(codes.max()) + 1)
+        chosen, own = np.repeat(np.arange(len(last)), len(groups)), np.tile(groups, len(last))
+    # Inside a group the rows keep their place in the whole order, so a place is searched like an attribute.
+    low, high = _between(order.astype(np.int64), group, own, begin[chosen], last[chosen] + 1)
+    some = high > low
+    low, high, chosen = low[some], high[some], chosen[some]
+    return _results(spec, rows, low, high, at[begin[chosen]], at[last[chosen]], rows.keys[low])
+
+
+def _results(spec: WindowSpec, rows: Rows, low: Ints, high: Ints, start: Ints, end: Ints, keys: Ints) -> Results:
+    found = []
+    for name, column in spec.aggregates:
+        if name == "count" and column < 0:
+            found.append((high - low).astype(np.float64))
+        else:
+            found.append(aggregate_intervals(name, rows.values[column], low, high))
+    return Results(start, end, keys, tuple(found))

@@ -1,0 +1,158 @@
+"""The window operator of Kim 2010, Fig. 2: record store and window generator under a heartbeat."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from slackwater.kernel.landmark import RunningAggregates
+from slackwater.kernel.record_store import RecordStore
+from slackwater.kernel.rows import Ints, Rows
+from slackwater.kernel.window_generator import Results, WindowSpec, generate
+
+_NOTHING = np.iinfo(np.int64).min
+
+
+class WindowOperator:
+    """Every window over rows that arrive in any order, each result once, as soon as the heartbeat is past it.
+
+    ``push`` takes rows and the heartbeat that the disorder controller decided after them. Rows below the
+    heartbeat in force are late: counted, handed back, and in no result. ``slack`` caps the rows that are held
+    back (Kim 2007, Section 4): above it the heartbeat rises to the (slack + 1)-th largest value held, whatever
+    the controller says. Memory is the rows of the wait and of one window.
+
+    >>> operator = WindowOperator(WindowSpec(length=30, aggregates=(("max", 0),)), columns=1)
+    >>> results, late = operator.push(Rows.of([10, 5, 20], values=([1.0, 7.0, 2.0],)), heartbeat=15)
+    >>> results.end, results.aggregates[0], len(late)
+    (array([ 5, 10]), array([7., 7.]), 0)
+    """
+
+    def __init__(self, spec: WindowSpec, columns: int, *, slack: int | None = None, bucket_width: int = 1) -> None:
+        self.spec = spec
+        self.slack = slack
+        self.store = RecordStore(columns, bucket_width)
+        self.heartbeat = _NOTHING
+        self.late = 0
+        self.on_time = 0
+        # How many tuples came before each row of the window buffer (in its group, if tuples are counted so).
+        self._seen: Ints = np.zeros(0, dtype=np.int64)
+        self._totals: dict[int, int] = {}
+        self._running = None if spec.landmark is None else RunningAggregates(spec.aggregates)
+
+    def push(self, rows: Rows, heartbeat: int | None = None) -> tuple[Results, Rows]:
+        """Take rows, then the heartbeat; give the results that are now complete, and the late rows."""
+        is_late = rows.attribute < self.heartbeat  # Kim 2010, Section 3; a tie is on time
+        late = rows.take(is_late) if is_late.any() else Rows.none(self.store.columns)
+        on_time = rows.take(~is_late) if len(late) else rows
+        self.late += len(late)
+        self.on_time += len(on_time)
+        if self.spec.landmark is not None:
+            on_time = on_time.take(on_time.attribute >= self.spec.landmark)
+        self.store.insert(on_time)
+        return self._advance(self.heartbeat if heartbeat is None else heartbeat), late
+
+    def _advance(self, heartbeat: int) -> Results:
+        heartbeat = max(heartbeat, self.heartbeat)  # Kim 2010, Section 3: it never retreats
+        if self.slack is not None and self.slack > 0 and self.store.held > self.slack:
+            held = self.store.slack_rows().attribute
+            place = len(held) - self.slack - 1
+            heartbeat = max(heartbeat, int(np.partition(held, place)[place]))  # Kim 2007, Section 4
+        before, self.heartbeat = self.heartbeat, heartbeat
+        fresh = self.store.release(heartbeat)
+        if self._running is not None:
+            return self._since_landmark(self._running)
+        if self.spec.tuples:
+            self._count(fresh)
+        after = None if before == _NOTHING else before
+        results = generate(self.spec, self.store.window, fresh, after, heartbeat, self._seen)
+        self._forget()
+        return results
+
+    def _since_landmark(self, running: RunningAggregates) -> Results:
+        assert self.spec.landmark is not None
+        window, origin, slide = self.store.window, self.spec.landmark, self.spec.slide
+        if slide is None:
+            # One result per row, ties included: the aggregates after the last row of the instant.
+            ends, groups, found = running.add(window, window.attribute)
+            line = np.stack([ends, groups], axis=1).tolist()
+            place = {(end, group): i for i, (end, group) in enumerate(line)}
+            pairs = zip(window.attribute.tolist(), window.keys.tolist(), strict=True)
+            rows = np.array([place[pair] for pair in pairs], dtype=np.int64)
+            ends, groups, found = ends[rows], groups[rows], tuple(column[rows] for column in found)
+            self.store.forget(slice(len(window), None))
+        else:
+            steps = origin + ((window.attribute - origin) // slide + 1) * slide
+            ready = int(np.searchsorted(steps, self.heartbeat, side="right"))
+            ends, groups, found = running.add(window.take(slice(0, ready)), steps[:ready])
+            self.store.forget(slice(ready, None))
+        return Results(np.full(len(ends), origin), ends, groups, found)
+
+    def _count(self, fresh: Rows) -> None:
+        if not len(fresh):
+            return
+        if not self.spec.per_key:
+            total = self._totals.get(0, 0)
+            numbers = np.arange(total, total + len(fresh))
+            self._totals[0] = total + len(fresh)
+        else:
+            keys, codes = np.unique(fresh.keys, return_inverse=True)
+            order = np.argsort(codes, kind="stable")
+            first = np.searchsorted(codes[order], np.arange(len(keys)))
+            numbers = np.empty(len(fresh), dtype=np.int64)
+            numbers[order] = np.arange(len(fresh)) - first[codes[order]]
+            before = np.array([self._totals.get(int(key), 0) for key in keys], dtype=np.int64)
+            numbers += before[codes]
+            counts = np.bincount(codes, minlength=len(keys))
+            for key, count, start in zip(keys.tolist(), counts.tolist(), before.tolist(), strict=True):
+                self._totals[key] = start + count
+        self._seen = np.concatenate([self._seen, numbers])
+
+    def _forget(self) -> None:
+        """Drop the rows that no coming window can hold."""
+        window = self.store.window
+        if not len(window):
+            return
+        if self.spec.tuples:
+            if not self.spec.per_key:
+                keep: slice | Ints = slice(max(0, len(window) - self.spec.length + 1), None)
+            else:
+                totals = np.array([self._totals[int(key)] for key in window.keys], dtype=np.int64)
+                keep = np.flatnonzero(self._seen > totals - self.spec.length)
+            self.store.forget(keep)
+            self._seen = self._seen[keep]
+            return
+        # Rows are in order, so those to keep are the tail.
+        if self.spec.slide is None:
+            least = self.heartbeat - self.spec.length + 1
+        else:
+            least = ((self.heartbeat - self.spec.length) // self.spec.slide + 1) * self.spec.slide
+        self.store.forget(slice(int(np.searchsorted(window.attribute, least)), None))
+
+    def to_bytes(self) -> bytes:
+        """Everything that must survive, as bytes."""
+        parts = [self.store.window.to_bytes(), self.store.slack_rows().to_bytes(), self._seen.tobytes()]
+        head = {
+            "heartbeat": int(self.heartbeat),
+            "late": self.late,
+            "on_time": self.on_time,
+            "totals": list(self._totals.items()),
+            "running": None if self._running is None else self._running.snapshot(),
+            "sizes": [len(part) for part in parts],
+        }
+        return json.dumps(head).encode() + b"\n" + b"".join(parts)
+
+    def resume(self, data: bytes) -> WindowOperator:
+        """Go on from what ``to_bytes`` wrote."""
+        start = data.index(b"\n") + 1
+        head = json.loads(data[:start])
+        cuts = np.cumsum([start, *head["sizes"]])
+        window, slack, seen = (data[cuts[i] : cuts[i + 1]] for i in range(3))
+        self.store.window = Rows.from_bytes(window)
+        self.store.insert(Rows.from_bytes(slack))
+        self._seen = np.frombuffer(seen, np.int64)
+        self._totals = {int(key): int(count) for key, count in head["totals"]}
+        if self._running is not None:
+            self._running.resume(head["running"])
+        self.heartbeat, self.late, self.on_time = head["heartbeat"], head["late"], head["on_time"]
+        return self

@@ -1,0 +1,34 @@
+"""The query language: Spark SQL, and a window in brackets behind the stream it reads.
+
+The pipeline is visible, a file a step: ``text`` (positions and carets) → ``lexer`` (the clause's tokens) →
+``clause`` (the bracket clause) → ``parser`` (the whole query, by sqlglot's Spark dialect) → ``tree`` (what comes
+out) → ``printer`` (the text again).
+"""
+
+from slackwater.language.parser import parse, parse_script
+from slackwater.language.printer import print_clause, print_query, without_windows
+from slackwater.language.safety import CODE_FUNCTIONS, refuse_code
+from slackwater.language.tree import (
+    Extent,
+    Late,
+    Measure,
+    Precision,
+    Query,
+    Window,
+)
+
+__all__ = [
+    "CODE_FUNCTIONS",
+    "Extent",
+    "Late",
+    "Measure",
+    "Precision",
+    "Query",
+    "Window",
+    "parse",
+    "parse_script",
+    "print_clause",
+    "print_query",
+    "refuse_code",
+    "without_windows",
+]

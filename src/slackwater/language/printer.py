@@ -1,0 +1,130 @@
+"""Query → text: what is printed parses to the same query again."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
+
+from slackwater.language.clause import KEYWORDS
+from slackwater.language.tree import Extent, Measure, Precision, Query, Window, tables_of
+
+_UNITS_MS = (
+    ("week", 604_800_000.0),
+    ("day", 86_400_000.0),
+    ("hour", 3_600_000.0),
+    ("minute", 60_000.0),
+    ("second", 1000.0),
+    ("millisecond", 1.0),
+)
+_WINDOW = "slackwater_window"
+
+
+class _Generator(SparkGenerator):
+    """Spark's own generator, with a table's window printed behind its name."""
+
+    def table_parts(self, expression: exp.Table) -> str:
+        window = expression.meta.get(_WINDOW)
+        parts = str(super().table_parts(expression))
+        return parts if window is None else f"{parts} {print_clause(window)}"
+
+
+def print_query(query: Query, *, pretty: bool = False) -> str:
+    """The text of a query; ``parse`` reads it back to an equal query.
+
+    >>> from slackwater.language import parse
+    >>> print_query(parse("select max(v) from S [wattr ts, range 60 seconds] within 2% confidence 95%"))
+    'SELECT MAX(v) FROM S [RANGE 1 minute WATTR ts] WITHIN 2% CONFIDENCE 95%'
+    """
+    select = query.select.copy()
+    tables = tables_of(select)
+    for index, window in query.windows:
+        tables[index].meta[_WINDOW] = window
+    said = [_Generator(dialect=Spark(), pretty=pretty).generate(select)]
+    if query.with_error:
+        said.append("WITH ERROR")
+    if query.precision is not None:
+        said.append(_precision(query.precision))
+    return ("\n" if pretty else " ").join(said)
+
+
+def without_windows(select: exp.Expr) -> str:
+    """An expression or a query as Spark SQL."""
+    return str(select.sql(dialect="spark"))
+
+
+def print_clause(window: Window) -> str:
+    """A window in brackets, its clauses in one order.
+
+    >>> print_clause(Window(range=Extent(100, Measure.TUPLES), drop_ratio=0.001))
+    '[RANGE 100 tuples DRATIO 0.1%]'
+    """
+    said = []
+    if window.range is not None:
+        said.append(f"RANGE {print_extent(window.range)}")
+    if window.landmark is not None:
+        said.append(f"LANDMARK {_landmark(window.landmark)}")
+    if window.slide is not None:
+        said.append(f"SLIDE {print_extent(window.slide)}")
+    for word, column in (("WATTR", window.attribute), ("ARRIVAL", window.arrival), ("HEARTBEAT", window.heartbeat)):
+        if column is not None:
+            said.append(f"{word} {_column(column)}")
+    for word, columns in (("PER", window.per), ("SOURCE", window.sources)):
+        if columns:
+            said.append(f"{word} {', '.join(map(_column, columns))}")
+    if window.drop_ratio is not None:
+        said.append(f"DRATIO {print_percent(window.drop_ratio)}")
+    if window.slack is not None:
+        said.append(f"SLACK {print_extent(window.slack)}")
+    if window.delay_ms is not None:
+        said.append(f"DELAY {print_extent(Extent(window.delay_ms, Measure.TIME))}")
+    if window.late is not None:
+        said.append(f"LATE {window.late.name}")
+    return f"[{' '.join(said)}]"
+
+
+def print_extent(extent: Extent) -> str:
+    """An extent in the largest unit that leaves it whole.
+
+    >>> print_extent(Extent(90_000.0, Measure.TIME)), print_extent(Extent(60_000.0, Measure.TIME))
+    ('90 seconds', '1 minute')
+    """
+    if extent.measure is Measure.NUMBER:
+        return repr(extent.amount)
+    if extent.measure is Measure.TUPLES:
+        return f"{extent.amount} tuples"
+    for unit, unit_ms in _UNITS_MS:
+        count = extent.amount / unit_ms
+        if extent.amount and count == int(count):
+            return f"{int(count)} {unit}{'s' if count != 1 else ''}"
+    return f"{round(extent.amount * 1000)} microseconds"
+
+
+def print_percent(share: float) -> str:
+    """A fraction as per cent, to the last digit.
+
+    >>> print_percent(0.01), print_percent(0.001)
+    ('1%', '0.1%')
+    """
+    return f"{(Decimal(repr(share)) * 100).normalize():f}%"
+
+
+def _precision(precision: Precision) -> str:
+    bound = print_percent(precision.bound) if precision.relative else repr(precision.bound)
+    return f"WITHIN {bound} CONFIDENCE {print_percent(precision.confidence)}"
+
+
+def _landmark(landmark: str | float) -> str:
+    if isinstance(landmark, str):
+        escaped = landmark.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return repr(landmark)
+
+
+def _column(name: str) -> str:
+    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"

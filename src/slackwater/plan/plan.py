@@ -1,0 +1,80 @@
+"""A checked plan: everything that is decided before Spark is touched."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from slackwater.language import Extent, Late, Measure, Query, Window
+from slackwater.plan.aggregates import Aggregate
+from slackwater.promises import Completeness
+
+
+class Path(enum.Enum):
+    """Who computes the windows."""
+
+    NATIVE = "native"  # Spark's own aggregation, by window id, under the heartbeat
+    ORDERED = "ordered"  # the window operator, over rows in order
+    ROWS = "rows"  # no window: the promise alone, and Spark as ever
+
+
+class Kind(enum.Enum):
+    """The kind of window."""
+
+    TUMBLING = "tumbling"
+    SLIDING = "sliding"
+    LANDMARK = "landmark"
+    PER_ROW = "per row"
+    TUPLES = "tuples"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The SELECT around the windowed stream, taken apart; expressions are Spark SQL.
+
+    ``outputs`` are (name, expression over keys and parts) for the merged route; ``plain_outputs`` the same
+    with the aggregates computed from rows, ``ordered_outputs`` with the columns that the window operator fills.
+    ``key_names`` are the columns that carry the group keys.
+    """
+
+    keys: tuple[str, ...]
+    key_names: tuple[str, ...]
+    outputs: tuple[tuple[str, str], ...]
+    plain_outputs: tuple[tuple[str, str], ...]
+    ordered_outputs: tuple[tuple[str, str], ...]
+    having: str | None
+    plain_having: str | None
+    ordered_having: str | None
+    source: str  # "FROM slackwater_stream … WHERE …"
+    alias: str
+    outer: str | None  # the query around this SELECT, with slackwater_result for it; None if there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done for a query, and what it promises."""
+
+    query: Query
+    stream: str
+    window: Window
+    attribute: str | None
+    measure: Measure | None
+    kind: Kind
+    path: Path
+    pane: Extent | None
+    panes_per_window: int
+    windows_per_row: float
+    aggregates: tuple[Aggregate, ...]
+    shape: Shape | None
+    promise: Completeness
+    method: str
+    method_options: dict[str, int]
+    late: Late
+    sharded: bool
+    notes: tuple[str, ...]
+
+    @property
+    def in_panes(self) -> bool:
+        """Whether overlapping windows share panes: every aggregate can be merged."""
+        return self.path is Path.NATIVE and all(aggregate.mergeable for aggregate in self.aggregates)

@@ -1,0 +1,105 @@
+"""``ordered``: the rows of a stream in the order of their time, for code of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from slackwater.control.disorder import DEFAULT_METHOD
+from slackwater.errors import InvalidOption
+from slackwater.promises import Completeness, Duration
+from slackwater.spark.completeness import new_promise, observed_events
+from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.query import DEFAULT_SHARDS
+
+_EVENT = "__sw_event_us"
+_MS_US = 1000
+_STATE = StructType([StructField("rows", BinaryType())])
+
+
+def ordered(
+    events: DataFrame,
+    *,
+    on: str,
+    drop_ratio: str | float,
+    arrival: str | None = None,
+    source: str | list[str] | None = None,
+    per: str | list[str] | None = None,
+    shards: int = DEFAULT_SHARDS,
+    name: str | None = None,
+    method: str = DEFAULT_METHOD,
+    method_options: dict[str, Any] | None = None,
+    max_wait: Duration | None = None,
+    min_wait: Duration | None = None,
+    location: str | None = None,
+) -> DataFrame:
+    """The same rows, each micro-batch in the order of ``on`` and none before one that was delivered earlier.
+
+    A row is held back until the heartbeat has passed it; ties keep the order of their arrival. Late rows are left out
+    and counted. Without ``per`` the whole stream is one order, in one task; with ``per`` each of those keys has its
+    own, spread over ``shards`` tasks. Rows wait in Spark's state store. The other options are those of
+    ``with_drop_ratio``.
+    """
+    if shards < 1:
+        raise InvalidOption("invalid-shards", f"shards={shards!r}", "give one shard or more")
+    completeness = Completeness.of(drop_ratio, min_wait=min_wait, max_wait=max_wait)
+    promise = new_promise(
+        events,
+        on,
+        completeness,
+        arrival=arrival,
+        source=source,
+        name=name,
+        method=method,
+        method_options=method_options,
+        location=location,
+    )
+    spark = events.sparkSession
+    keys = [per] if isinstance(per, str) else list(per or [])
+    shard = F.pmod(F.xxhash64(*keys), F.lit(shards)) if keys else F.lit(0).cast("bigint")
+    on_time = (
+        observed_events(spark, events, promise, arrival, "leave out", keep_heartbeat=True)
+        .where(f"{_EVENT} >= coalesce(__sw_heartbeat_us, {_EVENT})")
+        .drop("__sw_heartbeat_us")
+        .withColumn("__sw_shard", shard)
+    )
+    stream = under_heartbeat(spark, on_time, on, promise.exchange, promise.name)
+    columns = events.columns
+
+    def deliver(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        return deliver_shard(columns, frames, state)
+
+    grouped = stream.groupBy("__sw_shard")
+    return grouped.applyInPandasWithState(deliver, events.schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout)
+
+
+def deliver_shard(columns: list[str], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    """One shard takes its rows and gives those that the heartbeat has passed, in order."""
+    parts = []
+    if state.exists:
+        parts.append(pa.ipc.open_stream(pa.py_buffer(bytes(state.get[0]))).read_pandas())
+    parts += [frame[[*columns, _EVENT]] for frame in frames]
+    rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else None
+    watermark_ms = state.getCurrentWatermarkMs()
+    if rows is None:
+        return
+    heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else rows[_EVENT].min()
+    rows = rows.sort_values(_EVENT, kind="stable", ignore_index=True)
+    cut = int(rows[_EVENT].searchsorted(heartbeat))
+    held = rows.iloc[cut:]
+    table = pa.Table.from_pandas(held, preserve_index=False)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    state.update((sink.getvalue().to_pybytes(),))
+    if len(held):
+        state.setTimeoutTimestamp(max(int(held[_EVENT].iloc[0]) // _MS_US, watermark_ms) + 1)
+    if cut:
+        yield rows.iloc[:cut][columns]

@@ -1,0 +1,200 @@
+"""The ordered path: the window operator under Spark's state, one shard a task, under the heartbeat.
+
+Rows wait in Spark's state store as the operator's bytes, so a checkpoint holds them. A shard is asked when rows come
+for it, and when the heartbeat has passed the first row that it holds.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.types import (
+    BinaryType,
+    DoubleType,
+    LongType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from slackwater.errors import InvalidStream
+from slackwater.kernel import Rows, WindowOperator, WindowSpec
+from slackwater.plan import Kind, Plan
+from slackwater.plan.shape import STREAM_SLOT
+from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.keeper import PromiseSpec
+from slackwater.spark.numbers import edge_sql, origin_of
+
+_MS_US = 1000
+_VIEWS = itertools.count()
+_STATE = StructType([StructField("keys", StringType()), StructField("operator", BinaryType())])
+
+
+def ordered_windows(
+    spark: SparkSession, plan: Plan, observed: DataFrame, promise: PromiseSpec, shards: int
+) -> DataFrame:
+    """The results of a plan on the ordered path, from rows that carry their event time and their heartbeat."""
+    shape = plan.shape
+    assert shape is not None
+    on_time = observed.where("__sw_event_us >= coalesce(__sw_heartbeat_us, __sw_event_us)")
+    rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"))
+    shard = F.pmod(F.xxhash64("key"), F.lit(shards if plan.sharded else 1))
+    rows = rows.select(F.timestamp_micros("at").alias("time"), shard.alias("shard"), "at", "key", *inputs)
+    stream = under_heartbeat(spark, rows, "time", promise.exchange, promise.name)
+    window = _spec(spark, plan)
+    slack = plan.method_options.get("slack_rows")
+    schema = StructType(
+        [
+            StructField("start", LongType()),
+            StructField("end", LongType()),
+            StructField("key", StringType()),
+            *(StructField(f"value_{i}", DoubleType()) for i in range(len(window.aggregates))),
+        ]
+    )
+
+    def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        return advance_shard(window, len(inputs), slack, frames, state)
+
+    grouped = stream.groupBy("shard")
+    results = grouped.applyInPandasWithState(advance, schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout)
+    return _lowered(spark, plan, results)
+
+
+def advance_shard(
+    window: WindowSpec, columns: int, slack: int | None, frames: Iterable[pd.DataFrame], state: GroupState
+) -> Iterator[pd.DataFrame]:
+    """One shard takes its rows and the heartbeat, and gives the results that are complete."""
+    operator = WindowOperator(window, columns, slack=slack)
+    keys: list[str] = []
+    if state.exists:
+        saved, data = state.get
+        keys = json.loads(saved)
+        operator.resume(bytes(data))
+    numbers = {key: number for number, key in enumerate(keys)}
+    parts = []
+    for frame in frames:
+        codes, found = pd.factorize(frame["key"].to_numpy(dtype=object))
+        for key in found:
+            numbers.setdefault(str(key), len(numbers))
+        mapped = np.array([numbers[str(key)] for key in found], dtype=np.int64)
+        values = [frame[f"input_{i}"].to_numpy(dtype=np.float64) for i in range(columns)]
+        parts.append(Rows.of(frame["at"].to_numpy(dtype=np.int64), mapped[codes], values))
+    watermark_ms = state.getCurrentWatermarkMs()
+    # The watermark is a millisecond below the heartbeat; before the first one it is the epoch.
+    heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else None
+    out, _ = operator.push(Rows.concat(parts, columns), heartbeat)
+    keys = list(numbers)
+    state.update((json.dumps(keys), operator.to_bytes()))
+    if operator.store.held:
+        first_ms = int(operator.store.slack_rows().attribute.min()) // _MS_US
+        state.setTimeoutTimestamp(max(first_ms, watermark_ms) + 1)
+    if len(out):
+        named = np.array(keys, dtype=object)[out.keys]
+        yield pd.DataFrame(
+            {
+                "start": out.start,
+                "end": out.end,
+                "key": named,
+                **{f"value_{i}": column for i, column in enumerate(out.aggregates)},
+            }
+        )
+
+
+def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame) -> tuple[DataFrame, list[str]]:
+    """The rows as the operator takes them: the attribute, the group as a text, the aggregates' inputs."""
+    shape = plan.shape
+    assert shape is not None
+    view = f"slackwater_ordered_{next(_VIEWS)}"
+    on_time.createOrReplaceTempView(view)
+    keys = ", ".join(f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True))
+    key = f"to_json(struct({keys}), map('ignoreNullFields', 'false'))" if keys else "''"
+    values = [a.operator[1] for a in plan.aggregates if a.operator is not None and a.operator[1] is not None]
+    inputs = [f"input_{i}" for i in range(len(values))]
+    named = [f"{value} AS {name}" for value, name in zip(values, inputs, strict=True)]
+    selected = ", ".join([f"`{shape.alias}`.__sw_event_us AS at", f"{key} AS key", *named])
+    return spark.sql(f"SELECT {selected} {shape.source}".replace(STREAM_SLOT, view, 1)), inputs
+
+
+def _spec(spark: SparkSession, plan: Plan) -> WindowSpec:
+    window = plan.window
+    column = itertools.count()
+    aggregates = tuple(
+        (a.operator[0], -1 if a.operator[1] is None else next(column))
+        for a in plan.aggregates
+        if a.operator is not None
+    )
+    tuples = plan.kind is Kind.TUPLES
+    scale = 1 if tuples else _MS_US
+    slide = None if window.slide is None else round(window.slide.amount * scale)
+    length = 0 if window.range is None else round(window.range.amount * scale)
+    return WindowSpec(length, slide, tuples, bool(window.per), aggregates, _landmark_us(spark, plan))
+
+
+def _landmark_us(spark: SparkSession, plan: Plan) -> int | None:
+    """Where a landmark window begins, on the event time; a time without a zone is in the session's."""
+    landmark = plan.window.landmark
+    if landmark is None:
+        return None
+    if not isinstance(landmark, str):
+        return (int(landmark) + origin_of(plan)) * _MS_US
+    at = dt.datetime.fromisoformat(landmark)
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=ZoneInfo(spark.conf.get("spark.sql.session.timeZone") or "UTC"))
+    return round((at - dt.datetime.fromtimestamp(0, dt.UTC)) / dt.timedelta(microseconds=1))
+
+
+def _lowered(spark: SparkSession, plan: Plan, results: DataFrame) -> DataFrame:
+    """Results with the types that Spark's own aggregates have, and the query's outputs."""
+    shape = plan.shape
+    assert shape is not None
+    keys, kinds = plain_types(spark, plan)
+    columns = [f"{edge_sql(plan, 'start')} AS window_start", f"{edge_sql(plan, 'end')} AS window_end"]
+    columns += [
+        f"CAST(IF(isnan(value_{i}), NULL, value_{i}) AS {kind}) AS aggregate_{i}" for i, kind in enumerate(kinds)
+    ]
+    if keys:
+        columns.append(f"from_json(key, '{keys}') AS k")
+    named = results.selectExpr(*columns)
+    for name in shape.key_names:
+        named = named.withColumn(name, F.col(f"k.{name}"))
+    if shape.ordered_having is not None:
+        named = named.where(shape.ordered_having)
+    outputs = [
+        f"{sql} AS `{name}`" for name, sql in shape.ordered_outputs if sql.lower() not in ("window_start", "window_end")
+    ]
+    return named.selectExpr("window_start", "window_end", *outputs)
+
+
+def plain_types(spark: SparkSession, plan: Plan) -> tuple[str, list[str]]:
+    """The types that Spark would give keys and aggregates; refuses what is no number."""
+    shape = plan.shape
+    assert shape is not None
+    view = f"slackwater_types_{next(_VIEWS)}"
+    empty = spark.createDataFrame([], spark.table(plan.stream).schema)
+    empty.createOrReplaceTempView(view)
+    keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
+    values = [f"{a.sql} AS aggregate_{i}" for i, a in enumerate(plan.aggregates)]
+    group = f" GROUP BY {', '.join(shape.keys)}" if shape.keys else ""
+    text = f"SELECT {', '.join([*keys, *values])} {shape.source}{group}".replace(STREAM_SLOT, view, 1)
+    fields = spark.sql(text).schema.fields
+    spark.catalog.dropTempView(view)
+    named = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in fields[: len(keys)])
+    for field, aggregate in zip(fields[len(keys) :], plan.aggregates, strict=True):
+        if not isinstance(field.dataType, NumericType):
+            raise InvalidStream(
+                "not-a-number",
+                f"{aggregate.sql} is a {field.dataType.simpleString()}, and windows without SLIDE take numbers",
+                "add SLIDE, or turn it into a number",
+            )
+    return named, [field.dataType.simpleString() for field in fields[len(keys) :]]

@@ -1,0 +1,153 @@
+"""The native path: window ids, panes shared by overlapping windows, late panes; all in Catalyst.
+
+Event times, in microseconds, with ``h`` the heartbeat that judges a row:
+
+* Spark's watermark is h − 1 ms, and it emits a group whose event time is at or below the watermark. A window
+  [s, e) is complete when h ≥ e, so its event time is e − 1 ms. A pane is treated alike.
+* A row whose pane was already emitted (its end ≤ h) is lifted: its event time becomes h, which is above the watermark,
+  so Spark keeps it and emits it as soon as the heartbeat rises; its true pane travels in the group key. Its
+  windows that are still open take it like any other pane. Those that had been emitted (e ≤ h) are *missed*: the
+  lifted pane is published for them as a late pane, or left out.
+
+Both aggregations emit in the same micro-batch, so panes cost no further wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.language import Late
+from slackwater.plan import Plan
+from slackwater.plan.shape import STREAM_SLOT
+from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.keeper import PromiseSpec
+from slackwater.spark.numbers import edge_sql
+from slackwater.spark.reconcile import parts_metadata
+
+_MS_US = 1000
+_WATERMARKED = {"spark.watermarkDelayMs": 0}
+_VIEWS = itertools.count()
+
+
+def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: PromiseSpec) -> DataFrame:
+    """The results of a plan on the native path, from rows that carry their event time and their heartbeat."""
+    assert plan.shape is not None and plan.window.range is not None and plan.window.slide is not None
+    # A time is in milliseconds, and so is a number, by its event time.
+    length, slide = round(plan.window.range.amount * _MS_US), round(plan.window.slide.amount * _MS_US)
+    pane = math.gcd(length, slide)
+    shared, one_step = plan.in_panes, length == pane
+    rows = _with_pane(observed, pane) if shared else _with_windows(plan, observed, length, slide)
+    if not shared or (one_step and plan.late is not Late.PANES):
+        rows = rows.where(f"__sw_close <= __sw_end - {_MS_US}")  # a missed window gets nothing more
+    times = rows.withColumn("__sw_close", F.timestamp_micros("__sw_close"))
+    stream = under_heartbeat(
+        spark, times.drop("__sw_event_us", "__sw_heartbeat_us"), "__sw_close", spec.exchange, spec.name
+    )
+    grouped = _grouped(spark, plan, stream, shared)
+    if shared and not one_step:
+        grouped = _combined(plan, grouped, length, slide, pane)
+    return _lowered(plan, grouped, length)
+
+
+def _with_pane(rows: DataFrame, pane: int) -> DataFrame:
+    event, heartbeat = F.col("__sw_event_us"), F.col("__sw_heartbeat_us")
+    end = event - F.pmod(event, F.lit(pane)) + pane
+    with_end = rows.withColumn("__sw_end", end)
+    return with_end.withColumn("__sw_close", _close(F.col("__sw_end"), heartbeat))
+
+
+def _with_windows(plan: Plan, rows: DataFrame, length: int, slide: int) -> DataFrame:
+    """The plain route: a copy of the row for each of its windows."""
+    before = f"(__sw_event_us - {length})"
+    least = f"({before} - pmod({before}, {slide}) + {slide})"
+    most = f"(__sw_event_us - pmod(__sw_event_us, {slide}))"
+    copied = rows.withColumn("__sw_end", F.expr(f"explode(sequence({least} + {length}, {most} + {length}, {slide}L))"))
+    return copied.withColumns(
+        {
+            "__sw_close": _close(F.col("__sw_end"), F.col("__sw_heartbeat_us")),
+            "window_start": F.expr(edge_sql(plan, f"(__sw_end - {length})")),
+            "window_end": F.expr(edge_sql(plan, "__sw_end")),
+        }
+    )
+
+
+def _close(end: Column, heartbeat: Column) -> Column:
+    """The event time of a pane or window that ends at ``end``: before the first heartbeat nothing is lifted."""
+    return F.when(end <= heartbeat, heartbeat).otherwise(end - _MS_US)
+
+
+def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, shared: bool) -> DataFrame:
+    """The first aggregation, in the query's own words: joins, WHERE and keys are Spark's business."""
+    shape = plan.shape
+    assert shape is not None
+    view = f"slackwater_{next(_VIEWS)}"
+    stream.createOrReplaceTempView(view)
+    own = f"`{shape.alias}`"
+    keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
+    if shared:
+        values = [f"{part.lift} AS {part.name}" for aggregate in plan.aggregates for part in aggregate.parts]
+    else:
+        values = [f"{sql} AS output_{i}" for i, (_, sql) in enumerate(shape.plain_outputs) if not _is_window(sql)]
+        values += [f"{shape.plain_having} AS having"] if shape.plain_having else []
+    selected = ", ".join([f"{own}.__sw_close AS close", f"{own}.__sw_end AS end", *keys, *values])
+    edges = [] if shared else [f"{own}.window_start", f"{own}.window_end"]
+    groups = ", ".join([f"{own}.__sw_close", f"{own}.__sw_end", *edges, *shape.keys])
+    return spark.sql(f"SELECT {selected} {shape.source} GROUP BY {groups}".replace(STREAM_SLOT, view, 1))
+
+
+def _is_window(sql: str) -> bool:
+    return sql.lower() in ("window_start", "window_end")
+
+
+def _combined(plan: Plan, panes: DataFrame, length: int, slide: int, pane: int) -> DataFrame:
+    """The second aggregation: each pane into its windows, parts combined."""
+    start = f"(end - {pane})"
+    first = f"({start} - pmod({start}, {slide}))"  # the last window that begins with or before the pane
+    least = f"(end - {length} + pmod(-(end - {length}), {slide}))"  # the first that still holds its end
+    keys = list(plan.shape.key_names) if plan.shape is not None else []
+    parts = [part for aggregate in plan.aggregates for part in aggregate.parts]
+    copied = panes.selectExpr(
+        "unix_micros(close) AS lifted",
+        f"explode(sequence({least} + {length}, {first} + {length}, {slide}L)) AS end",
+        *keys,
+        *(part.name for part in parts),
+    )
+    if plan.late is not Late.PANES:
+        copied = copied.where("end > lifted")
+    close = F.expr(f"timestamp_micros(CASE WHEN end <= lifted THEN lifted ELSE end - {_MS_US} END)")
+    timed = copied.select(close.alias("close", metadata=_WATERMARKED), "end", *keys, *(part.name for part in parts))
+    return timed.groupBy("close", "end", *keys).agg(*(F.expr(part.combine).alias(part.name) for part in parts))
+
+
+def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:
+    """The answer out of parts: window, late, outputs; HAVING."""
+    shape = plan.shape
+    assert shape is not None
+    start, end = edge_sql(plan, f"(end - {length})"), edge_sql(plan, "end")
+    named = windows.selectExpr(
+        "*", f"{start} AS window_start", f"{end} AS window_end", f"unix_micros(close) > end - {_MS_US} AS late"
+    )
+    if plan.in_panes:
+        if shape.having is not None:
+            named = named.where(shape.having)
+        outputs = [f"{sql} AS `{name}`" for name, sql in shape.outputs if not _is_window(sql)]
+    else:
+        if shape.plain_having is not None:
+            named = named.where("having")
+        outputs = [
+            f"output_{i} AS `{name}`" for i, (name, sql) in enumerate(shape.plain_outputs) if not _is_window(sql)
+        ]
+    if plan.late is not Late.PANES:
+        return named.selectExpr("window_start", "window_end", *outputs)
+    parts = [*shape.key_names, *(part.name for aggregate in plan.aggregates for part in aggregate.parts)]
+    return named.select(
+        "window_start",
+        "window_end",
+        "late",
+        F.struct(*parts).alias("parts", metadata=parts_metadata(plan)),
+        *(F.expr(output) for output in outputs),
+    )

@@ -1,0 +1,142 @@
+"""``sql``: a query with a window in brackets becomes a streaming DataFrame."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp
+
+from slackwater.errors import InvalidOption, InvalidStream, QueryTextError
+from slackwater.language import Late, Measure, Query, parse, without_windows
+from slackwater.language.text import located
+from slackwater.plan import Catalog, Path, Plan, make_plan
+from slackwater.plan.shape import RESULT_SLOT
+from slackwater.spark.completeness import new_promise, observed_events
+from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.numbers import NUMBER_TIME, number_time
+from slackwater.spark.ordered import ordered_windows
+from slackwater.spark.panes import native_windows
+from slackwater.spark.streams import describe, registration_of, table_of
+
+DEFAULT_SHARDS = 16
+_VIEWS = itertools.count()
+
+
+def sql(
+    spark: SparkSession,
+    text: str,
+    *,
+    name: str | None = None,
+    method: str | None = None,
+    method_options: dict[str, Any] | None = None,
+    shards: int = DEFAULT_SHARDS,
+    location: str | None = None,
+    allow_code: bool = False,
+) -> DataFrame:
+    """The streaming DataFrame that a query text says, to be written with ``writeStream`` in append mode.
+
+    The windowed table is a stream named with ``sw.stream``, or any temporary view over a streaming DataFrame.
+    Everything outside the brackets is Spark SQL. ``name``, ``method``, ``method_options`` and ``location`` are
+    those of ``with_drop_ratio``; ``shards`` is how many tasks share the ordered path. Functions that run code
+    are refused unless ``allow_code``.
+    """
+    query = parse(text, allow_code=allow_code)
+    return run_query(
+        spark, query, name=name, method=method, method_options=method_options, shards=shards, location=location
+    )
+
+
+def run_query(
+    spark: SparkSession,
+    query: Query,
+    *,
+    name: str | None = None,
+    method: str | None = None,
+    method_options: dict[str, Any] | None = None,
+    shards: int = DEFAULT_SHARDS,
+    location: str | None = None,
+) -> DataFrame:
+    """The streaming DataFrame of a query."""
+    if shards < 1:
+        raise InvalidOption("invalid-shards", f"shards={shards!r}", "give one shard or more")
+    plan, events = plan_query(spark, query)
+    _refuse_what_is_not_run(plan)
+    assert plan.attribute is not None
+    column, arrival, completeness = plan.attribute, plan.window.arrival, plan.promise
+    timeless = plan.measure is Measure.NUMBER
+    if timeless:
+        # A number orders the stream as a time would, a millisecond each; its front is its clock.
+        events = events.withColumn(NUMBER_TIME, number_time(plan))
+        column = arrival = NUMBER_TIME
+        completeness = dataclasses.replace(completeness, idle_after_ms=math.inf)
+    promise = new_promise(
+        events,
+        column,
+        completeness,
+        arrival=arrival,
+        source=list(plan.window.sources),
+        name=name,
+        method=method or plan.method,
+        method_options=plan.method_options | (method_options or {}),
+        location=location,
+        timeless=timeless,
+    )
+    if plan.path is Path.ROWS:
+        observed = observed_events(spark, events, promise, arrival, "leave out")
+        return _around(spark, query, under_heartbeat(spark, observed, column, promise.exchange, promise.name))
+    observed = observed_events(spark, events, promise, arrival, "leave out", keep_heartbeat=True)
+    if plan.path is Path.NATIVE:
+        result = native_windows(spark, plan, observed, promise)
+    else:
+        result = ordered_windows(spark, plan, observed, promise, shards)
+    outer = plan.shape.outer if plan.shape is not None else None
+    if outer is None:
+        return result
+    view = f"slackwater_result_{next(_VIEWS)}"
+    result.createOrReplaceTempView(view)
+    return spark.sql(outer.replace(RESULT_SLOT, view, 1))
+
+
+def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
+    """The checked plan of a query over what the session knows, and the DataFrame of its stream."""
+    windowed = query.windowed()
+    if not windowed:
+        make_plan(query)  # says that there is no window
+    table = windowed[0][0]
+    name = without_windows(table).partition(" AS ")[0]
+    events = table_of(spark, name)
+    plan = make_plan(query, Catalog.of(describe(table.name, events, registration_of(spark, table.name))))
+    if not events.isStreaming:
+        raise InvalidStream("not-a-stream", f"{name} is a batch", "read it with spark.readStream")
+    return plan, events
+
+
+def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
+    """The query as Spark's own, over the stream under its promise."""
+    view = f"slackwater_rows_{next(_VIEWS)}"
+    stream.createOrReplaceTempView(view)
+    copy = query.select.copy()
+    table = Query(copy, query.windows).windowed()[0][0]
+    table.replace(exp.alias_(exp.to_table(view), table.alias or table.name, table=True))
+    return spark.sql(without_windows(copy))
+
+
+def _refuse_what_is_not_run(plan: Plan) -> None:
+    """What is planned but not run here."""
+    if plan.late is Late.ROWS:
+        raise _not_run(plan, "LATE", "LATE ROWS is planned, not run", "use LATE PANES, which loses nothing either")
+    if plan.window.heartbeat is not None:
+        raise _not_run(plan, "HEARTBEAT", "heartbeats of the stream are planned, not run", "use DRATIO")
+    if plan.window.delay_ms is not None:
+        raise _not_run(plan, "DELAY", "DELAY is planned, not run", "leave it out")
+    if plan.query.precision is not None or plan.query.with_error:
+        raise _not_run(plan, "", "WITHIN and WITH ERROR are planned, not run", "leave them out")
+
+
+def _not_run(plan: Plan, keyword: str, problem: str, remedy: str) -> QueryTextError:
+    start, length = plan.window.places.get(keyword, (0, 1))
+    return located(plan.query.text, start, "not-run", problem, remedy, length=length)

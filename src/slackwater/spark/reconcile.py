@@ -1,0 +1,56 @@
+"""``reconcile``: published windows and their late panes become the exact table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from slackwater.errors import InvalidStream
+from slackwater.plan import Plan
+
+PARTS_METADATA = "slackwater"
+
+
+def parts_metadata(plan: Plan) -> dict[str, Any]:
+    """What is needed to merge parts again, to be kept with the column that holds them."""
+    shape = plan.shape
+    assert shape is not None
+    return {
+        PARTS_METADATA: json.dumps(
+            {
+                "keys": list(shape.key_names),
+                "parts": [[part.name, part.combine] for a in plan.aggregates for part in a.parts],
+                "outputs": [[name, sql] for name, sql in shape.outputs],
+            }
+        )
+    }
+
+
+def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:
+    """The exact table: what a query with ``LATE PANES`` published, on time and late, merged window by window.
+
+    Either give both, or one table that holds both. Tables are batches, read back from what the query wrote; the column
+    ``parts`` must have come back with its metadata (Parquet keeps it, JSON does not).
+    """
+    published = on_time if late is None else on_time.unionByName(late)
+    for column in ("window_start", "window_end", "late", "parts"):
+        if column not in published.columns:
+            raise InvalidStream(
+                "no-late-panes", f"there is no column {column!r}", "reconcile what a query with LATE PANES wrote"
+            )
+    described = on_time.schema["parts"].metadata.get(PARTS_METADATA)
+    if described is None:
+        raise InvalidStream("no-parts", "the column 'parts' has lost its metadata", "write to Parquet, which keeps it")
+    recipe = json.loads(described)
+    merged = (
+        published.select("window_start", "window_end", "parts.*")
+        .groupBy("window_start", "window_end", *recipe["keys"])
+        .agg(*(F.expr(combine).alias(name) for name, combine in recipe["parts"]))
+    )
+    outputs = [
+        f"{sql} AS `{name}`" for name, sql in recipe["outputs"] if sql.lower() not in ("window_start", "window_end")
+    ]
+    return merged.selectExpr("window_start", "window_end", *outputs)

@@ -1,0 +1,53 @@
+"""``check`` and ``explain``: answered without Spark, with exit codes that a script can use."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from slackwater.cli import check, explain
+
+GOOD = "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute WATTR ts DRATIO 1%]"
+SCHEMA = "CREATE TABLE Sensors (ts TIMESTAMP, value DOUBLE)"
+
+
+def put(folder: Path, text: str) -> str:
+    path = folder / "query.sql"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_check_says_right(tmp_path: Path) -> None:
+    outcome = CliRunner().invoke(check.command, [put(tmp_path, f"{GOOD};\n{GOOD}")])
+    assert outcome.exit_code == 0
+    assert outcome.output.splitlines() == [f"right (native): {GOOD}"] * 2
+
+
+def test_check_points_at_the_character_and_ends_with_2(tmp_path: Path) -> None:
+    file = put(tmp_path, GOOD.replace("WATTR ts", "WATTR tss"))
+    schema = tmp_path / "streams.sql"
+    schema.write_text(SCHEMA, encoding="utf-8")
+    command = [sys.executable, "-m", "slackwater.cli.main", "check", file, "--schema", str(schema)]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 2
+    assert "[unknown-column] Sensors has no column 'tss'; use one of ts, value" in outcome.stderr
+    assert outcome.stderr.splitlines()[-1].strip() == "^" * len("WATTR tss")
+    assert "Traceback" not in outcome.stderr
+
+
+def test_check_as_json(tmp_path: Path) -> None:
+    outcome = CliRunner().invoke(check.command, [put(tmp_path, "SELECT"), "--json"])
+    assert outcome.exit_code == 2
+    assert json.loads(outcome.output)["condition"] == "no-window"
+    outcome = CliRunner().invoke(check.command, [put(tmp_path, GOOD), "--json"])
+    assert json.loads(outcome.output) == {"right": True, "queries": [{"query": GOOD, "path": "native"}]}
+
+
+def test_explain_as_text_and_as_json(tmp_path: Path) -> None:
+    file = put(tmp_path, GOOD)
+    text = CliRunner().invoke(explain.command, [file]).output
+    assert "path        native: Spark aggregates panes of 1 minute, 5 make a window" in text
+    facts = json.loads(CliRunner().invoke(explain.command, [file, "--json"]).output)
+    assert facts[0]["promise"] == ["at most 1% of the rows are late"]

@@ -1,0 +1,25 @@
+SELECT sensor, MAX(value) AS peak, AVG(value)
+FROM   Sensors [RANGE 5 minutes SLIDE 1 minute WATTR ts DRATIO 1% SLACK 20000]
+WHERE  value > 0
+GROUP BY sensor HAVING COUNT(*) > 3
+---
+SELECT store, COUNT(*), SUM(serviceTime) FROM Services [RANGE 1000 SLIDE 1000 WATTR orderID LATE ROWS] GROUP BY 1
+---
+SELECT sensor, PERCENTILE(value, 0.5), FIRST(value) FROM Sensors [RANGE 10 minutes SLIDE 4 minutes, SOURCE host] GROUP BY sensor
+---
+SELECT s.sensor, n.place, STDDEV(value), APPROX_COUNT_DISTINCT(host)
+FROM Sensors [RANGE 1 hour SLIDE 5 minutes DRATIO 0.1% ARRIVAL at LATE PANES] AS s JOIN names AS n ON n.sensor = s.sensor
+GROUP BY s.sensor, n.place
+---
+SELECT sensor, AVG(value) FROM Sensors [RANGE 30 seconds DRATIO 1%] GROUP BY sensor
+---
+SELECT store, AVG(serviceTime) FROM Services [RANGE 100 tuples SLIDE 10 tuples PER store WATTR orderID] GROUP BY store
+---
+SELECT COUNT(*) FROM Sensors [RANGE 1 minute SLIDE 1 second DRATIO 1% SLACK 0]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 1 minute SLIDE 1 minute HEARTBEAT beat]
+---
+SELECT sensor, value FROM Sensors [DRATIO 1%] WHERE value > 0
+---
+WITH peaks AS (SELECT sensor, MAX(value) AS peak FROM Sensors [RANGE 1 minute SLIDE 1 minute] GROUP BY sensor)
+SELECT sensor, peak + 1 FROM peaks

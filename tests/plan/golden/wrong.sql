@@ -1,0 +1,50 @@
+SELECT MAX(value) FROM Sensors [RNGE 30 seconds]
+---
+SELECT MAX(value) FROM Sensors [RANGE 30 parsecs]
+---
+SELECT MAX(value)
+FROM   Sensors [RANGE 5 minutes SLIDE 10 tuples]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes HEARTBEAT beat DRATIO 1%]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes DRATIO 100%]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes WATTR tss]
+---
+SELECT MAX(value) FROM Sensors [RANGE 100 WATTR ts]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes WATTR sensor]
+---
+SELECT MAX(value) FROM Services [RANGE 5 minutes]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes LANDMARK '2024-01-01']
+---
+SELECT MAX(value) FROM Sensors [RANGE 1 minute SLIDE 5 minutes]
+---
+SELECT MAX(value) FROM Sensors [SLIDE 5 minutes]
+---
+SELECT MAX(value) FROM Sensors [RANGE 0 minutes]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes DRATIO 0.01]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes LATE PANES]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE PANES] HAVING COUNT(*) > 1
+---
+SELECT MODE(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE PANES]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes PER sensor]
+---
+SELECT sensor FROM Sensors [RANGE 5 minutes SLIDE 1 minute]
+---
+SELECT MAX(value FROM Sensors [RANGE 5 minutes]
+---
+SELECT sensor, MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute] GROUP BY sensor ORDER BY sensor
+---
+SELECT MAX(a.value) FROM Sensors [RANGE 5 minutes] a JOIN Traffic [RANGE 5 minutes] b ON a.ts = b.timestamp
+---
+SELECT MAX(value) FROM Sensors
+---
+SELECT AVG(serviceTime) FROM Services [RANGE 100 WATTR orderID SLACK 5 seconds]
+---
+SELECT MAX(value) FROM Sensors [RANGE 5 minutes] WITHIN 0.5

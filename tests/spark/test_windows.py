@@ -1,0 +1,255 @@
+"""Windows on real Spark: each streaming result equals what a batch job computes from the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import slackwater as sw
+from slackwater.control.disorder import UNKNOWN, Batch, register, registry
+from slackwater.promises import Completeness
+from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
+
+pytestmark = pytest.mark.spark
+
+
+class Trailing:
+    """A heartbeat that trails the highest value by a constant: it makes as many rows late as a test wants."""
+
+    name: ClassVar[str] = "test-trailing"
+
+    def __init__(self, promise: Completeness, wait_ms: float = 2000.0, slack_rows: int = 0) -> None:
+        self._wait_ms = wait_ms
+        self._front = UNKNOWN
+
+    def observe(self, batch: Batch) -> None:
+        if len(batch.values):
+            self._front = max(self._front, float(batch.values.max()))
+
+    def heartbeat(self, clock: float | None) -> float:
+        return self._front - self._wait_ms
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"front": self._front}
+
+    def resume(self, snapshot: dict[str, Any]) -> None:
+        self._front = snapshot["front"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trailing() -> Iterator[None]:
+    """Known by name only while these tests run."""
+    register(Trailing)
+    yield
+    registry._METHODS.pop(Trailing.name)
+
+
+def batches(seed: int, count: int = 4, each: int = 60) -> list[list[dict[str, Any]]]:
+    """Micro-batches of ten seconds each, rows up to some ten seconds late."""
+    rng = np.random.default_rng(seed)
+    arrivals = np.sort(rng.uniform(0, 10 * count, count * each))
+    made = rows(arrivals, rng.exponential(2.5, count * each))
+    return [made[i * each : (i + 1) * each] for i in range(count)]
+
+
+def run(
+    spark: SparkSession,
+    folder: Path,
+    text: str,
+    seed: int = 1,
+    wait_ms: float = 2000.0,
+    restart_after: int | None = None,
+) -> tuple[FileStream, DataFrame, Any]:
+    """Stream the batches through a query, each with the heartbeat of the one before in force."""
+    source = FileStream(spark, folder / "in")
+
+    def begin() -> Any:
+        sw.stream("Sensors", source.read_stream(), time="ts")
+        made = sw.sql(
+            spark,
+            text,
+            name=f"windows-{folder.name}",
+            method="test-trailing",
+            method_options={"wait_ms": wait_ms},
+            location=str(folder / "promise"),
+            shards=2,
+        )
+        return start(made, folder)
+
+    query = begin()
+    for number, batch in enumerate(batches(seed)):
+        source.put(batch)
+        settle(query)
+        if number == restart_after:
+            query.stop()
+            query = begin()
+    promise = promise_of(query)
+    query.stop()
+    return source, collected(spark, folder), promise
+
+
+def values(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """Rows in one order, doubles to nine digits: sums of doubles depend on their order."""
+    return sorted((tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in frame.collect()), key=repr)
+
+
+def test_published_windows_and_late_panes_make_the_exact_answer(spark: SparkSession, tmp_path: Path) -> None:
+    aggregates = (
+        "sensor, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean, MIN(value) AS least, MAX(value) AS most, "
+        "STDDEV(value) AS spread, VAR_POP(value) AS variance, COUNT(DISTINCT id % 3) AS kinds, "
+        "SUM(value) FILTER (WHERE value > 50) AS high, COUNT_IF(value > 90) AS top"
+    )
+    window = "[RANGE 10 seconds SLIDE 4 seconds ARRIVAL arrived LATE PANES]"
+    text = f"SELECT {aggregates} FROM Sensors {window} GROUP BY sensor"
+    source, published, promise = run(spark, tmp_path, text, restart_after=1)
+    on_time = published.where("not late")
+    assert promise.ledger.late > 0 and promise.ledger.input == 240
+    assert published.where("late").count() > 0, "some windows were missed"
+    assert on_time.count() == on_time.select("window_end", "sensor").distinct().count(), "each window once"
+
+    closed = promise.heartbeat
+    source.read_batch().createOrReplaceTempView("all_rows")
+    exact = spark.sql(
+        f"SELECT w.start AS window_start, w.end AS window_end, {aggregates} "
+        "FROM (SELECT *, window(ts, '10 seconds', '4 seconds') AS w FROM all_rows) GROUP BY w, sensor"
+    ).where(F.col("window_end") <= F.lit(closed))
+    found = sw.reconcile(on_time, published.where("late")).where(F.col("window_end") <= F.lit(closed))
+    assert values(found) == values(exact.select(*found.columns))
+    assert exact.count() > 10
+
+
+def test_what_cannot_be_merged_joins_and_having(spark: SparkSession, tmp_path: Path) -> None:
+    spark.createDataFrame(
+        [("s0", "hall"), ("s1", "hall"), ("s2", "yard")], "sensor string, place string"
+    ).createOrReplaceTempView("names")
+    body = "n.place, PERCENTILE(value, 0.5) AS middle, COUNT(*) AS n, n.place || '!' AS shout"
+    tail = "JOIN names AS n ON n.sensor = s.sensor WHERE value > 3"
+    text = (
+        f"WITH w AS (SELECT {body} FROM Sensors [RANGE 10 seconds SLIDE 5 seconds ARRIVAL arrived] AS s {tail} "
+        "GROUP BY n.place HAVING COUNT(*) > 2) SELECT window_end, place, middle, n, shout FROM w"
+    )
+    source, published, promise = run(spark, tmp_path, text, wait_ms=40_000.0)
+    assert promise.ledger.late == 0
+    source.read_batch().createOrReplaceTempView("all_rows")
+    exact = spark.sql(
+        f"SELECT w.end AS window_end, {body} "
+        f"FROM (SELECT *, window(ts, '10 seconds', '5 seconds') AS w FROM all_rows) AS s {tail} "
+        "GROUP BY w, n.place HAVING COUNT(*) > 2"
+    ).where(F.col("window_end") <= F.lit(promise.heartbeat))
+    assert values(published) == values(exact)
+
+
+def test_one_result_per_row(spark: SparkSession, tmp_path: Path) -> None:
+    text = (
+        "SELECT sensor, MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM Sensors "
+        "[RANGE 6 seconds ARRIVAL arrived] WHERE value > 3 GROUP BY sensor"
+    )
+    source, published, promise = run(spark, tmp_path, text, wait_ms=20_000.0, restart_after=1)
+    assert promise.ledger.late == 0
+    source.read_batch().where("value > 3").createOrReplaceTempView("all_rows")
+    over = "OVER (PARTITION BY sensor ORDER BY unix_micros(ts) RANGE BETWEEN 5999999 PRECEDING AND CURRENT ROW)"
+    exact = spark.sql(
+        "SELECT ts - INTERVAL 6 SECONDS AS window_start, ts AS window_end, sensor, "
+        f"MAX(value) {over} AS most, AVG(value) {over} AS mean, COUNT(*) {over} AS n FROM all_rows"
+    ).where(F.col("window_end") < F.lit(promise.heartbeat))
+    assert exact.count() > 50
+    assert values(published) == values(exact)
+
+
+def test_a_landmark_window(spark: SparkSession, tmp_path: Path) -> None:
+    landmark = "2023-11-14 22:13:25"
+    text = (
+        "SELECT sensor, MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM Sensors "
+        f"[LANDMARK '{landmark}' SLIDE 2 seconds ARRIVAL arrived] GROUP BY sensor"
+    )
+    source, published, promise = run(spark, tmp_path, text, wait_ms=15_000.0, restart_after=2)
+    assert promise.ledger.late == 0
+    source.read_batch().where(f"ts >= timestamp'{landmark}'").createOrReplaceTempView("all_rows")
+    exact = spark.sql(
+        f"SELECT timestamp'{landmark}' AS window_start, e AS window_end, s.sensor, "
+        "MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM all_rows AS s JOIN "
+        "(SELECT DISTINCT sensor, window(ts, '2 seconds', '2 seconds', '1 second').end AS e FROM all_rows) AS ends "
+        "ON ends.sensor = s.sensor AND s.ts < e GROUP BY e, s.sensor"
+    ).where(F.col("window_end") <= F.lit(promise.heartbeat))
+    assert exact.count() > 10
+    assert values(published) == values(exact)
+
+
+def test_tuples_over_a_number(spark: SparkSession, tmp_path: Path) -> None:
+    text = (
+        "SELECT AVG(value) AS mean, MIN(value) AS least FROM Sensors "
+        "[RANGE 10 tuples SLIDE 5 tuples WATTR id DRATIO 1%]"
+    )
+    source, published, promise = run(spark, tmp_path, text, wait_ms=30.0)
+    assert promise.ledger.input == 240 and promise.ledger.late == 0
+    source.read_batch().createOrReplaceTempView("all_rows")
+    over = "OVER (ORDER BY id ROWS BETWEEN 9 PRECEDING AND CURRENT ROW)"
+    exact = spark.sql(
+        f"SELECT * FROM (SELECT MIN(id) {over} AS window_start, id AS window_end, AVG(value) {over} AS mean, "
+        f"MIN(value) {over} AS least, ROW_NUMBER() OVER (ORDER BY id) AS i FROM all_rows) "
+        "WHERE i % 5 = 0 AND window_end < 209"
+    ).drop("i")
+    assert values(published) == values(exact)
+
+
+def test_windows_over_a_number_in_python(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in batches(5):
+        source.put(batch)
+    made = (
+        sw.window(
+            source.read_stream(),
+            range=100,
+            slide=25,
+            on="id",
+            method="test-trailing",
+            method_options={"wait_ms": 5.0},
+            location=str(tmp_path / "promise"),
+        )
+        .groupBy("sensor")
+        .agg(F.sum("value").alias("total"), "LAST(value) AS latest")
+    )
+    query = start(made, tmp_path)
+    settle(query)
+    query.stop()
+    exact = (
+        source.read_batch()
+        .selectExpr("explode(sequence(id - id % 25 - 75, id - id % 25, 25)) AS window_start", "*")
+        .groupBy("window_start", F.expr("window_start + 100 AS window_end"), "sensor")
+        .agg(F.sum("value").alias("total"), F.max_by("value", "id").alias("latest"))
+        .where("window_end <= 234")
+    )
+    assert values(collected(spark, tmp_path)) == values(exact)
+
+
+def test_rows_are_delivered_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    delivered: list[list[Any]] = []
+    events = sw.ordered(
+        source.read_stream(),
+        on="ts",
+        drop_ratio=0,
+        arrival="arrived",
+        method="test-trailing",
+        method_options={"wait_ms": 20_000.0},
+        location=str(tmp_path / "promise"),
+    )
+    query = (
+        events.writeStream.foreachBatch(lambda frame, _: delivered.append(frame.select("ts", "id").collect()))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    for batch in batches(2):
+        source.put(batch)
+        settle(query)
+    heartbeat = promise_of(query).heartbeat
+    query.stop()
+    exact = source.read_batch().where(F.col("ts") < F.lit(heartbeat)).orderBy("ts").select("ts", "id").collect()
+    assert len(exact) > 50
+    assert [row for batch in delivered for row in batch] == exact
