@@ -17,6 +17,8 @@ MOST_KEPT = 80
 RESCALE_AT = 1e9
 FORGOTTEN = 0.2
 """A maximum that has faded below this share of a row no longer counts."""
+FADED = 0.01
+"""Below this share of a row an entry is dropped when room is made."""
 ABSURD = 30.0
 """A value so many times the next lower one is a broken clock, not a slow row."""
 
@@ -70,7 +72,10 @@ class Tail:
             self._scale = 1.0
 
     def _thin(self) -> None:
-        ranks = np.cumsum(self._weights)
+        alive = self._weights >= FADED * self._scale
+        self._values, self._weights = self._values[alive], self._weights[alive]
+        ranks = self._weights.cumsum()
+        self._held = float(ranks[-1])
         enough = int(np.searchsorted(ranks, 2.0 * self.reach * self._total)) + 1
         if enough < len(ranks):
             self._floor = float(self._values[enough - 1])
