@@ -7,7 +7,8 @@ READY  := $(VENV)/.ready
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test check fast spark lint types imports setup lock wheel clean bench-overhead bench-windows bench-disorder
+.PHONY: demo test check fast spark lint types imports setup lock wheel clean \
+        bench-overhead bench-disorder bench-standing bench-shedding bench-windows
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
@@ -58,8 +59,14 @@ bench-windows: setup  ## sliding windows with panes against plain Spark, and the
 	@$(BIN)/python benchmarks/windows.py
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
 
+bench-standing: setup  ## a million standing aggregates: deferred against naive
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing.py
+
 bench-disorder: setup  ## every method on every trace with two clocks (some minutes)
 	@$(BIN)/python benchmarks/disorder.py
+
+bench-shedding: setup  ## overload a query on Spark, law by law
+	@$(BIN)/python benchmarks/shedding.py
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache

@@ -86,6 +86,23 @@ def run_task(task: Task) -> tuple[Task, list[Cell]]:
     return task, list(compare(trace, usable, DEFAULT_RATIOS, batches))
 
 
+def all_tasks(only: str | None, data: Path, methods: tuple[str, ...], seeds: int, batches: int) -> list[Task]:
+    """Recorded traces, the short ones first, then generated streams, seed by seed."""
+    tasks: list[Task] = []
+    if only != "generated":
+        sized = sorted((trace.rows, trace.name) for trace in real_traces(data))
+        tasks += [("real", name, methods, str(data), batches) for _, name in sized]
+    if only != "real":
+        names = [f"{stream}:{seed}" for seed in range(seeds) for stream in stream_names()]
+        tasks += [("generated", name, methods, "", batches) for name in names]
+    return tasks
+
+
+def as_line(task: Task, cells: list[Cell]) -> str:
+    """A finished trace, as ``--keep`` writes it."""
+    return json.dumps({"task": task, "cells": [asdict(cell) for cell in cells]})
+
+
 def finished(tasks: list[Task], processes: int, keep: Path | None) -> Iterator[tuple[Task, list[Cell]]]:
     """Every task with its cells: from the file of finished ones if it is there, else run now."""
     done = {}
@@ -100,11 +117,13 @@ def finished(tasks: list[Task], processes: int, keep: Path | None) -> Iterator[t
             left.append(task)
         else:
             yield task, cells
+    if not left:
+        return
     with ProcessPoolExecutor(processes) as pool:
         for task, cells in pool.map(run_task, left):
             if keep is not None:
                 with keep.open("a") as file:
-                    file.write(json.dumps({"task": task, "cells": [asdict(cell) for cell in cells]}) + "\n")
+                    file.write(as_line(task, cells) + "\n")
             yield task, cells
 
 
@@ -164,14 +183,7 @@ def main() -> None:
         for line in speeds(methods):
             print(json.dumps(line))
         return
-    tasks: list[Task] = []
-    if arguments.only != "generated":
-        sized = sorted((t.rows, t.name) for t in real_traces(arguments.data))
-        tasks += [("real", name, methods, str(arguments.data), arguments.batches) for _, name in sized]
-    if arguments.only != "real":
-        tasks += [
-            ("generated", f"{s}:{seed}", methods, None) for s in stream_names() for seed in range(arguments.seeds)
-        ]
+    tasks = all_tasks(arguments.only, arguments.data, methods, arguments.seeds, arguments.batches)
     console = Console(stderr=arguments.json)
     results: dict[str, list[tuple[str, str, Cell]]] = defaultdict(list)
     for task, cells in track(

@@ -17,27 +17,47 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slackwater.control.disorder import method_names
+    from slackwater.control.shedding import law_names
     from slackwater.errors import SlackwaterError
     from slackwater.spark.completeness import with_drop_ratio
     from slackwater.spark.delivery import ordered
+    from slackwater.spark.estimates import (
+        avg_error,
+        count_error,
+        estimated_avg,
+        estimated_count,
+        estimated_sum,
+        shed_share,
+        sum_error,
+    )
     from slackwater.spark.query import sql
     from slackwater.spark.reconcile import reconcile
     from slackwater.spark.report import Report, report
     from slackwater.spark.streams import stream
+    from slackwater.spark.timeliness import with_max_delay
     from slackwater.spark.windowed import window
 
 __all__ = [
     "Report",
     "SlackwaterError",
     "__version__",
+    "avg_error",
+    "count_error",
+    "estimated_avg",
+    "estimated_count",
+    "estimated_sum",
+    "law_names",
     "method_names",
     "ordered",
     "reconcile",
     "report",
+    "shed_share",
     "sql",
     "stream",
+    "sum_error",
     "window",
     "with_drop_ratio",
+    "with_max_delay",
 ]
 
 __version__ = "0.1.0"
@@ -46,6 +66,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Report": "slackwater.spark.report",
     "SlackwaterError": "slackwater.errors",
+    "avg_error": "slackwater.spark.estimates",
+    "count_error": "slackwater.spark.estimates",
+    "estimated_avg": "slackwater.spark.estimates",
+    "estimated_count": "slackwater.spark.estimates",
+    "estimated_sum": "slackwater.spark.estimates",
+    "law_names": "slackwater.control.shedding",
     "method_names": "slackwater.control.disorder",
     "ordered": "slackwater.spark.delivery",
     "reconcile": "slackwater.spark.reconcile",
@@ -53,7 +79,10 @@ _HOMES = {
     "sql": "slackwater.spark.query",
     "stream": "slackwater.spark.streams",
     "window": "slackwater.spark.windowed",
+    "shed_share": "slackwater.spark.estimates",
+    "sum_error": "slackwater.spark.estimates",
     "with_drop_ratio": "slackwater.spark.completeness",
+    "with_max_delay": "slackwater.spark.timeliness",
 }
 
 

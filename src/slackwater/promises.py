@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 
 from slackwater import units
@@ -54,3 +55,76 @@ class Completeness:
     def kept_by(self, late: int, on_time: int) -> bool:
         """Whether the rows counted so far keep the promise; exact, no tolerance."""
         return self.drop_ratio == 0.0 or late <= self.drop_ratio * (late + on_time)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """An answer stays within ``bound`` of the truth (or within that fraction of it) with the given belief.
+
+    Evaluations are what keep it. A bound of zero asks for an answer at every tick.
+    """
+
+    bound: float
+    relative: bool
+    belief: float
+
+    @classmethod
+    def of(cls, within: str | float, confidence: str | float) -> Precision:
+        """The promise from values as users write them: ``0.5`` is absolute, ``"1%"`` relative.
+
+        >>> Precision.of("1%", 0.9), Precision.of(0.5, "95%").belief
+        (Precision(bound=0.01, relative=True, belief=0.9), 0.95)
+        """
+        bound, relative = math.nan, False
+        if isinstance(within, str):
+            text = within.strip()
+            relative = text.endswith("%")
+            try:
+                bound = float(text.removesuffix("%")) / (100.0 if relative else 1.0)
+            except ValueError:
+                bound = math.nan
+        elif not isinstance(within, bool):
+            bound = float(within)
+        if not (math.isfinite(bound) and bound >= 0.0):
+            raise InvalidOption(
+                "invalid-bound",
+                f"within={within!r} is not a bound",
+                "write 0.5, or '1%' of the answer; zero means an answer at every tick",
+            )
+        belief = math.nan
+        try:
+            belief = units.ratio(confidence, option="confidence")
+        except InvalidOption:
+            belief = math.nan
+        if not 0.0 < belief < 1.0:
+            raise InvalidOption(
+                "invalid-belief",
+                f"confidence={confidence!r} is not between 0 and 1",
+                "write 0.9 or '95%'; for certainty use a bound of zero",
+            )
+        return cls(bound, relative, belief)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeliness:
+    """The mean delay stays at or below ``max_delay_s`` seconds (``DELAY``), at the price of rows shed under overload.
+
+    Nothing is shed while the load is below capacity and the delay below the target. A target that one row alone
+    already exceeds cannot be kept; the controller then says so and does its best.
+    """
+
+    max_delay_s: float
+
+    @classmethod
+    def of(cls, max_delay: Duration) -> Timeliness:
+        """The promise from a duration as users write it.
+
+        >>> Timeliness.of("2 seconds").max_delay_s
+        2.0
+        """
+        delay_ms = units.duration_ms(max_delay, option="max_delay")
+        if delay_ms <= 0:
+            raise InvalidOption(
+                "no-delay-at-all", f"max_delay={max_delay!r} leaves no time to work", "allow more than nothing"
+            )
+        return cls(delay_ms / 1e3)

@@ -24,7 +24,7 @@ from tests.spark.harness import ORIGIN_S, FileStream, exact_timestamp, promise_o
 
 pytestmark = pytest.mark.spark
 
-PROMISE = Completeness(0.02)
+PROMISE = Completeness(0.1)
 CELL_WIDTH = 2 ** (1 / 64) - 1
 
 

@@ -1,4 +1,4 @@
-"""Vectorised kernels without Spark: the window operator of Kim 2010, Fig. 2."""
+"""Vectorised kernels: what a task runs on its shard, without Spark."""
 
 from slackwater.kernel.intervals import AGGREGATES, aggregate_intervals
 from slackwater.kernel.record_store import RecordStore

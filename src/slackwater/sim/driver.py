@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEFAULT_BATCHES = 50_000
+LARGE_ROWS, LARGE_BATCHES = 1_000_000, 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,9 +33,12 @@ class Batches:
 
     @classmethod
     def every(cls, trace: Trace, rows: int | None = None) -> Batches:
-        """Batches of so many rows each; by default at most 50 000 batches, of a single row on a short trace."""
+        """Batches of so many rows each; by default of a single row on a short trace.
+
+        The default makes at most 50 000 batches, or 20 000 of a trace of more than a million rows.
+        """
         if rows is None:
-            rows = max(1, math.ceil(trace.rows / DEFAULT_BATCHES))
+            rows = max(1, math.ceil(trace.rows / (DEFAULT_BATCHES if trace.rows <= LARGE_ROWS else LARGE_BATCHES)))
         ends = np.minimum(np.arange(rows, trace.rows + rows, rows, dtype=np.int64), trace.rows)
         return cls.at(trace, ends)
 

@@ -1,11 +1,12 @@
-"""The control row inside a plan: what judges and places the rows of this micro-batch, read anew in each."""
+"""The control row inside a plan: what judges, places and sheds the rows of this micro-batch, read anew in each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.spark.exchange import UNKNOWN_US, Exchange
@@ -26,15 +27,23 @@ def reference_us(spark: SparkSession, exchange: Exchange) -> Column:
     return _field(spark, exchange, 22)
 
 
+def shed_ratio(spark: SparkSession, exchange: Exchange) -> Column:
+    """The share of this micro-batch's rows to leave out."""
+    return _line(spark, exchange.shed_path).select(F.col("value").cast("double")).scalar()
+
+
 def _field(spark: SparkSession, exchange: Exchange, first: int) -> Column:
-    """A field of the control row as a scalar subquery.
+    us = F.substring("value", first, 20).cast("bigint")
+    return _line(spark, exchange.control_path).select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
+
+
+def _line(spark: SparkSession, path: Path) -> DataFrame:
+    """The file of one line, for a scalar subquery.
 
     Read through the V2 text source, which costs a micro-batch some 30 ms; the V1 source would cost several times that.
     """
     with _v2_text(spark):
-        line = spark.read.schema("value string").text(str(exchange.control_path))
-    us = F.substring("value", first, 20).cast("bigint")
-    return line.select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
+        return spark.read.schema("value string").text(str(path))
 
 
 @contextmanager

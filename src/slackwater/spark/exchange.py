@@ -33,6 +33,16 @@ class Exchange:
         return self.folder / "control.txt"
 
     @property
+    def shed_path(self) -> Path:
+        """The control row of a timeliness promise: the share of rows to leave out, one line of constant length."""
+        return self.folder / "shed.txt"
+
+    def shed_by(self, ratio: float) -> None:
+        """Put a shed ratio into the control row."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace(self.shed_path, f"{ratio:.6f}\n")
+
+    @property
     def heartbeat_path(self) -> Path:
         """What the heartbeat reader publishes next."""
         return self.folder / "heartbeat.json"

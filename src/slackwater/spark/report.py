@@ -11,8 +11,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from slackwater.control.ledger import Ledger
 from slackwater.errors import UnknownName
 from slackwater.promises import Completeness
+from slackwater.spark.delay_report import DelayReport, delay_report_of
 from slackwater.spark.keeper import Keeper
-from slackwater.spark.supervisor import keepers_of
+from slackwater.spark.supervisor import delay_keepers_of, keepers_of
 from slackwater.units import duration_text, percent
 
 
@@ -77,11 +78,12 @@ class Report:
 
     query_id: str
     promises: tuple[PromiseReport, ...]
+    delays: tuple[DelayReport, ...] = ()
 
     @property
     def kept(self) -> bool:
         """Whether every promise is kept so far."""
-        return all(promise.kept for promise in self.promises)
+        return all(promise.kept for promise in self.promises) and all(delay.kept for delay in self.delays)
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -89,10 +91,11 @@ class Report:
             "query_id": self.query_id,
             "kept": self.kept,
             "promises": [promise.as_json() for promise in self.promises],
+            "delays": [promise.as_json() for promise in self.delays],
         }
 
     def __str__(self) -> str:
-        return "\n".join(str(promise) for promise in self.promises)
+        return "\n".join(str(promise) for promise in (*self.promises, *self.delays))
 
     __repr__ = __str__
 
@@ -102,12 +105,17 @@ def report(query: StreamingQuery) -> Report:
     progress = query.lastProgress
     if progress is None:
         return Report(str(query.id), ())
-    keepers = keepers_of(str(query.id), int(progress["batchId"]))
-    if not keepers:
+    last_batch = int(progress["batchId"])
+    keepers, delays = keepers_of(str(query.id), last_batch), delay_keepers_of(str(query.id), last_batch)
+    if not keepers and not delays:
         raise UnknownName(
-            "no-promise", f"query {query.id} makes no promise", "put with_drop_ratio into its plan before it starts"
+            "no-promise",
+            f"query {query.id} makes no promise",
+            "put with_drop_ratio or with_max_delay into its plan before it starts",
         )
-    return Report(str(query.id), tuple(_of(keeper) for keeper in keepers))
+    return Report(
+        str(query.id), tuple(_of(keeper) for keeper in keepers), tuple(delay_report_of(keeper) for keeper in delays)
+    )
 
 
 def _of(keeper: Keeper) -> PromiseReport:

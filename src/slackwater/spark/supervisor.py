@@ -23,6 +23,8 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from slackwater.spark.cells import decode_cells
+from slackwater.spark.delay_desk import DelayDesk
+from slackwater.spark.delay_keeper import DelayKeeper, DelaySpec
 from slackwater.spark.exchange import replace
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
 
@@ -45,12 +47,29 @@ class Supervisor(StreamingQueryListener):
         self._ended: dict[str, dict[str, Any]] = {}
         self._handled: dict[str, int] = {}
         self._changed = threading.Condition()
+        self._delays = DelayDesk(self._active, _parse_ms)
 
     def add(self, spec: PromiseSpec) -> None:
         """Take charge of a promise."""
         with self._changed:
             self._specs[spec.name] = spec
             spec.exchange.declare_live(self._live_epochs(spec.name))
+
+    def add_delay(self, spec: DelaySpec) -> None:
+        """Take charge of a timeliness promise."""
+        with self._changed:
+            self._delays.add(spec)
+
+    def has_delay(self, name: str) -> bool:
+        """Whether a timeliness promise of that name was made in this session."""
+        return self._delays.has(name)
+
+    def delay_keepers_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[DelayKeeper]:
+        """The timeliness promises of one query, once the given batch has been dealt with."""
+        with self._changed:
+            if query_id in self._started:
+                self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            return self._delays.keepers_of(query_id)
 
     def has(self, name: str) -> bool:
         """Whether a promise of that name was made in this session."""
@@ -73,12 +92,15 @@ class Supervisor(StreamingQueryListener):
                 self._ended[keeper.epoch] = keeper.snapshot()
             for name, spec in self._specs.items():
                 spec.exchange.declare_live(self._live_epochs(name))
+            self._delays.on_started(str(event.id))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         progress = event.progress
         query_id = str(progress.id)
         try:
             with self._changed:
+                # first, since the next micro-batch of a query that is behind reads its shed ratio at once
+                self._delays.on_progress(progress)
                 for key, metrics in progress.observedMetrics.items():
                     if key.startswith(METRICS_PREFIX) and key.removeprefix(METRICS_PREFIX) in self._specs:
                         self._on_batch(self._specs[key.removeprefix(METRICS_PREFIX)], progress, metrics.asDict())
@@ -94,6 +116,7 @@ class Supervisor(StreamingQueryListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         now_ms = _parse_ms(event.timestamp)
         with self._changed:
+            self._delays.on_idle(str(event.id), now_ms)
             for (query_id, _name), keeper in self._keepers.items():
                 if query_id == str(event.id):
                     keeper.on_idle(now_ms)
@@ -167,8 +190,11 @@ class Supervisor(StreamingQueryListener):
             )
 
     def _live_keepers(self, name: str) -> list[Keeper]:
-        active = {str(query.id) for query in self._streams.active}
+        active = self._active()
         return [keeper for (query, promise), keeper in self._keepers.items() if promise == name and query in active]
+
+    def _active(self) -> set[str]:
+        return {str(query.id) for query in self._streams.active}
 
     def _live_epochs(self, name: str) -> list[str]:
         return [keeper.epoch for keeper in self._live_keepers(name)]
@@ -195,6 +221,15 @@ def keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list
     """The promises of one query of any session, once the given batch has been dealt with."""
     for supervisor in list(_SUPERVISORS.values()):
         keepers = supervisor.keepers_of(query_id, up_to_batch, timeout_s)
+        if keepers:
+            return keepers
+    return []
+
+
+def delay_keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[DelayKeeper]:
+    """The timeliness promises of one query of any session, once the given batch has been dealt with."""
+    for supervisor in list(_SUPERVISORS.values()):
+        keepers = supervisor.delay_keepers_of(query_id, up_to_batch, timeout_s)
         if keepers:
             return keepers
     return []

@@ -97,14 +97,17 @@ class BudgetedQuantile:
         if not self._tails:
             self._front, self._start, before = top, now, now
             self._references = [now] if batch.clock is None else [now, top]
-            self._tails = [[self._new_tail() for _ in self.horizons] for _ in self._references]
+            self._tails = [[self._new_tail() for _ in self.horizons]]
+            if batch.clock is not None:
+                self._tails.append([self._new_tail()])
         self._mind_gap(now, now - before)
         self._learn(batch, rows, lowest, now - before)
         self._score(batch, rows, lowest, now)
         self._front = max(self._front, top)
         self._now = max(now, before)
         late_by = np.maximum(now - batch.values, 0.0)
-        self._follow_usual(float(np.average(late_by, weights=batch.weights)), now - before)
+        total = late_by.sum() if batch.weights is None else late_by @ batch.weights
+        self._follow_usual(float(total) / rows, now - before)
         if now - before <= self._wait or not math.isfinite(self._last):
             self._standstill.observe(batch.values, batch.weights, rows, before, lowest)
         if batch.sources is not None:
@@ -143,7 +146,7 @@ class BudgetedQuantile:
             forget = min(forget, elapsed / (WAITS_REMEMBERED * self._wait))
         for reference, tails in zip(self._references, self._tails, strict=True):
             lateness = reference - batch.values
-            for tail, horizon in zip(tails, self.horizons, strict=True):
+            for tail, horizon in zip(tails, self.horizons, strict=False):
                 fade = forget * self.horizons[0] / horizon
                 tail.add(lateness, batch.weights, rows, reference - lowest, fade)
 

@@ -11,9 +11,9 @@ from slackwater.control.disorder.protocol import Floats, Ints
 
 FINE = 16
 """So many of the largest are kept one by one."""
-COARSENING = math.log(1.06)
-"""Below them, neighbours are merged while their ranks differ by less than 6 %."""
-MOST_KEPT = 160
+COARSENING = math.log(1.1)
+"""Below them, neighbours are merged while their ranks differ by less than 10 %."""
+MOST_KEPT = 80
 RESCALE_AT = 1e9
 FORGOTTEN = 0.2
 """A maximum that has faded below this share of a row no longer counts."""
@@ -24,14 +24,15 @@ ABSURD = 30.0
 class Tail:
     """The upper tail of a stream of numbers under exponential forgetting: rank in, value out.
 
-    Holds at most 160 entries whatever the stream. Merged entries take the larger value, so an answer errs to the
-    safe side, by at most 6 % in rank. Only ranks within the share ``reach`` of the remembered rows are exact.
+    Holds at most 80 entries whatever the stream. Merged entries take the larger value, so an answer errs to the
+    safe side, by at most 10 % in rank. Only ranks within the share ``reach`` of the remembered rows are exact.
     """
 
     def __init__(self, reach: float) -> None:
         self.reach = reach
         self._values: Floats = np.zeros(0)
         self._weights: Floats = np.zeros(0)
+        self._ranks: Floats = np.zeros(0)
         self._held = 0.0
         self._total = 0.0
         self._scale = 1.0
@@ -54,14 +55,16 @@ class Tail:
             fresh = values[keep]
             heavy = np.full(len(fresh), self._scale) if weights is None else weights[keep] * self._scale
             merged = np.concatenate((self._values, fresh))
-            order = np.argsort(-merged, kind="stable")
+            order = (-merged).argsort(kind="stable")
             self._values = merged[order]
             self._weights = np.concatenate((self._weights, heavy))[order]
             self._held += float(heavy.sum())
             if len(order) > MOST_KEPT:
                 self._thin()
+            self._ranks = self._weights.cumsum()
         if self._scale > RESCALE_AT:
             self._weights = self._weights / self._scale
+            self._ranks = self._ranks / self._scale
             self._held /= self._scale
             self._total /= self._scale
             self._scale = 1.0
@@ -83,15 +86,15 @@ class Tail:
         """The smallest value with at most ``count`` remembered rows above it, as far as it is known."""
         if not len(self._values):
             return -math.inf
-        ranks = np.cumsum(self._weights)
-        return float(self._values[min(int(np.searchsorted(ranks, count * self._scale, "right")), len(ranks) - 1)])
+        at = int(self._ranks.searchsorted(count * self._scale, "right"))
+        return float(self._values[min(at, len(self._values) - 1)])
 
     def highest(self) -> float:
         """The largest value that still counts and is no broken clock."""
         if not len(self._values):
             return -math.inf
-        ranks = np.cumsum(self._weights[:FINE])
-        first = min(int(np.searchsorted(ranks, FORGOTTEN * self._scale, "right")), len(ranks) - 1)
+        ranks = self._ranks[:FINE]
+        first = min(int(ranks.searchsorted(FORGOTTEN * self._scale, "right")), len(ranks) - 1)
         top = self._values[first : first + 2 * FINE]
         gaps = np.flatnonzero((top[:-1] > ABSURD * top[1:]) & (top[1:] > 0))
         return float(top[gaps[-1] + 1] if len(gaps) else top[0])
@@ -109,5 +112,6 @@ class Tail:
         """Go on from a snapshot."""
         self._values = np.asarray(snapshot["values"], dtype=np.float64)
         self._weights = np.asarray(snapshot["weights"], dtype=np.float64)
+        self._ranks = self._weights.cumsum()
         self._held, self._total, self._scale = snapshot["numbers"]
         self._floor = -math.inf if snapshot["floor"] is None else float(snapshot["floor"])

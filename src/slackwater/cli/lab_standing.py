@@ -1,0 +1,279 @@
+"""``slackwater lab standing``: deferred standing queries on recorded values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from slackwater import units
+from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD, deferral_method_names
+from slackwater.errors import InvalidData, InvalidOption
+from slackwater.kernel.options import EvaluatorOptions
+from slackwater.kernel.queries import QuerySet
+from slackwater.promises import Precision
+from slackwater.sim import standing
+from slackwater.sim.ticks import TickTable, common_part, tick_table
+
+
+@click.command("standing")
+@click.argument("values", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--stream", required=True, help="The column that names the stream.")
+@click.option("--time", "time_", required=True, help="The column of times (or numbers, in milliseconds).")
+@click.option("--value", required=True, help="The column of values.")
+@click.option(
+    "--weights",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Parquet of (query, stream, weight): the queries. Otherwise averages are drawn.",
+)
+@click.option("--average-of", type=click.IntRange(1), default=9, show_default=True, help="Streams in a drawn average.")
+@click.option("--queries", type=click.IntRange(1), default=10, show_default=True, help="How many averages are drawn.")
+@click.option("--within", default="0.5", show_default=True, help="Error bounds: 0.5 or 1%, several with commas.")
+@click.option("--confidence", default="95%,90%,85%", show_default=True, help="Beliefs, several with commas.")
+@click.option("--aggregate", type=click.Choice(["avg", "sum", "max", "min"]), default="avg", show_default=True)
+@click.option("--window", help="The window of max and min: 30min, or 30ticks.")
+@click.option("--interrupt", help="Silence streams again and again: 2@10min is two of them for ten minutes.")
+@click.option("--method", type=click.Choice(deferral_method_names()), default=DEFAULT_METHOD, show_default=True)
+@click.option("--value-and-drift", is_flag=True, help="Answers move with their drift between evaluations.")
+@click.option("--k", type=int, default=DEFAULT_K, show_default=True, help="Rows a stream is estimated from.")
+@click.option("--ticks", type=click.IntRange(2), help="Only the first ticks.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="The table as JSON on standard output.")
+@click.option("--plot", is_flag=True, help="Write standing.png: fidelity and evaluations by bound.")
+def command(
+    values: Path,
+    stream: str,
+    time_: str,
+    value: str,
+    weights: Path | None,
+    average_of: int,
+    queries: int,
+    within: str,
+    confidence: str,
+    aggregate: str,
+    window: str | None,
+    interrupt: str | None,
+    method: str,
+    value_and_drift: bool,
+    k: int,
+    ticks: int | None,
+    seed: int,
+    as_json: bool,
+    plot: bool,
+) -> int:
+    """Defer the evaluation of standing queries over recorded VALUES; say what was promised and what was held.
+
+    Ends with 1 if some bound was held for less of the time than its confidence.
+
+    \b
+    Examples:
+      slackwater lab standing prices.parquet --stream symbol --time ts --value close --within 0.5
+      slackwater lab standing air.parquet --stream station --time ts --value temp --within 2,5 \\
+          --aggregate max --window 30ticks --confidence 90%
+      slackwater lab standing prices.parquet --stream symbol --time ts --value close --interrupt 2@10min
+    """
+    promises = [Precision.of(bound, belief) for bound in within.split(",") for belief in confidence.split(",")]
+    try:
+        rows = pd.read_parquet(values)
+    except Exception as error:
+        raise InvalidData("unreadable-file", f"{values} is not a Parquet file ({error})", "give another") from error
+    table = common_part(tick_table(rows, stream, time_, value))
+    if ticks is not None:
+        table = table.head(ticks)
+    matrix = _matrix(table, weights, average_of, queries, aggregate, seed)
+    options = EvaluatorOptions(
+        aggregate=aggregate if aggregate in ("max", "min") else "linear",  # type: ignore[arg-type]
+        window=_window(window, aggregate, table),
+        method=method,
+        k=k,
+        value_and_drift=value_and_drift,
+    )
+    size = matrix.shape[0]
+    every = QuerySet.of(
+        np.arange(size * len(promises)),
+        np.tile(matrix, (len(promises), 1)),
+        np.repeat([promise.bound for promise in promises], size),
+        np.repeat([promise.belief for promise in promises], size),
+        np.repeat([promise.relative for promise in promises], size),
+    )
+    full, shown = table, table
+    if interrupt is not None:
+        count, lasting_ms = _interruption(interrupt)
+        shown = standing.hide(table, count, lasting_ms, seed)
+    console = Console(stderr=as_json)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
+    ) as progress:
+        task = progress.add_task("ticks", total=1.0)
+        truth = standing.true_answers(full, every, options)
+        run = standing.run_standing(
+            shown, every, options, truth=truth, full=full if interrupt else None, seed=seed,
+            report=lambda done: progress.update(task, completed=done),
+        )  # fmt: skip
+        progress.update(task, description="offline optimum")
+        fewest = standing.optimal_evaluations(truth, every)
+    found = [
+        _entry(run, fewest, slice(at * size, (at + 1) * size), promise, aggregate, method, table)
+        for at, promise in enumerate(promises)
+    ]
+    interruption = _interruption_entry(run) if interrupt is not None else None
+    if plot:
+        _plot(found, Path("standing.png"))
+    if as_json:
+        result = [{**entry, "interruption": interruption} if interruption else entry for entry in found]
+        click.echo(json.dumps(result, indent=2))
+    else:
+        _print(console, found, interruption, run.normal_ratio, table)
+    return 0 if all(entry["kept"] for entry in found) else 1
+
+
+def _matrix(
+    table: TickTable, weights: Path | None, average_of: int, queries: int, aggregate: str, seed: int
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if weights is None:
+        drawn = standing.average_queries(len(table.names), average_of, queries, seed)
+        return drawn * average_of if aggregate == "sum" else drawn
+    long = pd.read_parquet(weights)
+    missing = {"query", "stream", "weight"} - set(long.columns)
+    if missing:
+        raise InvalidData(
+            "no-such-column", f"{weights} lacks {', '.join(sorted(missing))}", "give query, stream, weight"
+        )
+    if long.empty:
+        raise InvalidData("no-queries", f"{weights} is empty", "give at least one query")
+    known = long[long["stream"].astype(str).isin(table.names)]
+    # A query that leans on a stream without values has no answer to compare with.
+    complete = long.groupby("query").size() == known.groupby("query").size().reindex(long["query"].unique()).fillna(0)
+    known = known[known["query"].isin(complete.index[complete])]
+    if known.empty:
+        raise InvalidData("no-queries", f"no query of {weights} has all its streams in the file", "check the names")
+    wide = known.assign(stream=known["stream"].astype(str)).pivot_table(
+        index="query", columns="stream", values="weight", aggfunc="sum", fill_value=0.0
+    )
+    return wide.reindex(columns=table.names, fill_value=0.0).to_numpy(dtype=np.float64)
+
+
+def _window(window: str | None, aggregate: str, table: TickTable) -> float | None:
+    if aggregate not in ("max", "min"):
+        if window is not None:
+            raise InvalidOption("window-without-extreme", f"--window {window} with {aggregate}", "use max or min")
+        return None
+    if window is None:
+        raise InvalidOption("no-window", f"{aggregate} needs a window", "give --window 30min or 30ticks")
+    count = window.strip().removesuffix("s").removesuffix("tick").strip()
+    if count != window.strip() and count.isdigit() and int(count) > 0:
+        return int(count) * table.period_ms
+    return units.duration_ms(window, option="window")
+
+
+def _interruption(text: str) -> tuple[int, float]:
+    count, at, lasting = text.partition("@")
+    if not at or not count.strip().isdigit():
+        raise InvalidOption("invalid-interruption", f"--interrupt {text}", "write 2@10min: two streams, ten minutes")
+    return int(count), units.duration_ms(lasting, option="interrupt")
+
+
+def _entry(
+    run: standing.StandingRun,
+    fewest: np.ndarray[Any, np.dtype[np.int64]],
+    mine: slice,
+    promise: Precision,
+    aggregate: str,
+    method: str,
+    table: TickTable,
+) -> dict[str, Any]:
+    fidelity = float(np.nanmean(run.fidelity[mine]))
+    evaluations = int(run.evaluations[mine].sum())
+    naive = int(run.naive_evaluations[mine].sum())
+    return {
+        "aggregate": aggregate,
+        "within": units.percent(promise.bound) if promise.relative else promise.bound,
+        "confidence": promise.belief,
+        "fidelity": fidelity,
+        "hit_rate": float(np.nanmean(run.hit_rate[mine])),
+        "evaluations": evaluations,
+        "naive_evaluations": naive,
+        "optimal_evaluations": int(fewest[mine].sum()),
+        "queries": len(run.fidelity[mine]),
+        "ticks": table.ticks,
+        "deferral_ticks": naive / evaluations if evaluations else None,
+        "method": method,
+        "kept": bool(fidelity >= promise.belief),
+    }
+
+
+def _interruption_entry(run: standing.StandingRun) -> dict[str, Any]:
+    error = np.array([episode.error for episode in run.interruptions])
+    said = np.array([episode.said for episode in run.interruptions])
+    if len(error) == 0:
+        return {"answers": 0, "mean_error": None, "mean_error_bound": None, "inside_ratio": None}
+    return {
+        "answers": len(error),
+        "mean_error": float(error.mean()),
+        "mean_error_bound": float(said.mean()),
+        "inside_ratio": float(np.mean(error <= said)),
+    }
+
+
+def _print(
+    console: Console,
+    found: list[dict[str, Any]],
+    interruption: dict[str, Any] | None,
+    normal_ratio: float,
+    table: TickTable,
+) -> None:
+    title = f"{len(table.names)} streams, {table.ticks} ticks, {found[0]['queries']} queries"
+    shown = Table(title=title)
+    for column in ("aggregate", "within", "confidence", "fidelity", "hit rate", "evaluations", "naive", "optimal"):
+        shown.add_column(column, justify="left" if column == "aggregate" else "right")
+    for entry in found:
+        shown.add_row(
+            entry["aggregate"],
+            str(entry["within"]),
+            units.percent(entry["confidence"]),
+            f"{100 * entry['fidelity']:.2f}%" + ("" if entry["kept"] else " broken"),
+            f"{100 * entry['hit_rate']:.2f}%",
+            f"{entry['evaluations']:,}",
+            f"{entry['naive_evaluations']:,}",
+            f"{entry['optimal_evaluations']:,}",
+        )
+    console.print(shown)
+    console.print(f"increments told from normal at 5%: {100 * (1 - normal_ratio):.0f}% of streams (Shapiro–Wilk)")
+    if interruption is not None and interruption["answers"]:
+        console.print(
+            f"while interrupted: {interruption['answers']:,} answers, mean error {interruption['mean_error']:.4g}, "
+            f"mean bound said {interruption['mean_error_bound']:.4g}, "
+            f"inside it {100 * interruption['inside_ratio']:.1f}%"
+        )
+
+
+def _plot(found: list[dict[str, Any]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+    for belief in sorted({entry["confidence"] for entry in found}):
+        mine = [entry for entry in found if entry["confidence"] == belief]
+        labels = [str(entry["within"]) for entry in mine]
+        left.plot(labels, [entry["fidelity"] for entry in mine], "o-", label=units.percent(belief))
+        left.axhline(belief, color="grey", linewidth=0.5)
+        right.plot(labels, [entry["evaluations"] for entry in mine], "o-", label=units.percent(belief))
+    labels = list(dict.fromkeys(str(entry["within"]) for entry in found))
+    first = {str(entry["within"]): entry for entry in reversed(found)}
+    right.plot(labels, [first[label]["naive_evaluations"] for label in labels], "k--", label="naive")
+    right.plot(labels, [first[label]["optimal_evaluations"] for label in labels], "k:", label="optimal")
+    left.set(xlabel="within", ylabel="fidelity")
+    right.set(xlabel="within", ylabel="evaluations", yscale="log")
+    right.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

@@ -1,0 +1,185 @@
+"""On-line estimation: the drift and the diffusion of every stream, from its own last rows.
+
+One array operation serves all streams. A buffer of k rows a stream is kept (16·k bytes). Until a stream has
+shown ``MIN_ITEMS`` rows its diffusion is unknown and taken as infinite, so that nothing is deferred on a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.errors import InvalidOption
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DEFAULT_K = 100
+MIN_ITEMS = 8
+GAP_RANK = 0.9
+
+
+@dataclass(slots=True)
+class Intake:
+    """What became of the rows offered so far, exactly: taken + invalid + repeated + backwards = offered."""
+
+    taken: int = 0
+    invalid: int = 0
+    repeated: int = 0
+    backwards: int = 0
+
+
+class StreamEstimator:
+    """Keeps Zhu 2004, Eq. (15), (16) for every stream, re-estimated when Algorithm 2 says so.
+
+    A row whose value or time is not a finite number is invalid, one at the time of the stream's last row is repeated,
+    one before it runs backwards: each is counted in ``intake`` and left out, so that estimates and answers
+    never move on it.
+    """
+
+    def __init__(self, streams: int, k: int = DEFAULT_K, t_max: float | None = None) -> None:
+        if k < MIN_ITEMS:
+            raise InvalidOption("invalid-k", f"k={k} rows are too few to estimate from", f"use {MIN_ITEMS} or more")
+        if t_max is not None and not t_max > 0:
+            raise InvalidOption("invalid-t-max", f"t_max={t_max} is not a time", "use a positive one")
+        self.k = k
+        self.t_max = t_max
+        self.intake = Intake()
+        self._values = np.zeros((streams, k))
+        self._times = np.zeros((streams, k))
+        self.items = np.zeros(streams, dtype=np.int64)
+        self.last_value = np.full(streams, np.nan)
+        self.last_time = np.full(streams, -np.inf)
+        self.drift = np.zeros(streams)
+        self.diffusion = np.full(streams, np.inf)
+        self.span = np.zeros(streams)
+        self.usual_gap = np.full(streams, np.inf)
+        self._estimate_at = np.full(streams, -np.inf)
+        self._estimated_at = np.full(streams, np.nan)
+
+    @property
+    def streams(self) -> int:
+        """How many streams there are."""
+        return len(self.items)
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Which streams have shown a row."""
+        return self.items > 0
+
+    def grow(self, streams: int) -> None:
+        """Make room for more streams; those that exist keep what they have learned."""
+        more = streams - self.streams
+        if more <= 0:
+            return
+        fresh = StreamEstimator(more, self.k, self.t_max)
+        for name in _PER_STREAM:
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
+
+    def observe(self, streams: Ints, times: Floats, values: Floats) -> None:
+        """Take in rows, in the order given."""
+        if len(streams) == 0:
+            return
+        finite = np.isfinite(values) & np.isfinite(times)
+        self.intake.invalid += int(len(values) - np.count_nonzero(finite))
+        streams, times, values = streams[finite], times[finite], values[finite]
+        # A stream's rows must be taken one after another; one round takes the next row of every stream.
+        order = np.argsort(streams, kind="stable")
+        streams, times, values = streams[order], times[order], values[order]
+        first = np.flatnonzero(np.r_[True, streams[1:] != streams[:-1]]) if len(streams) else np.empty(0, np.int64)
+        nth = np.arange(len(streams)) - np.repeat(first, np.diff(np.r_[first, len(streams)]))
+        for turn in range(int(nth.max()) + 1 if len(nth) else 0):
+            mine = nth == turn
+            self._take(streams[mine], times[mine], values[mine])
+
+    def _take(self, streams: Ints, times: Floats, values: Floats) -> None:
+        last = self.last_time[streams]
+        self.intake.repeated += int(np.count_nonzero(times == last))
+        self.intake.backwards += int(np.count_nonzero(times < last))
+        fresh = times > last
+        streams, times, values = streams[fresh], times[fresh], values[fresh]
+        self.intake.taken += len(streams)
+        at = self.items[streams] % self.k
+        self._values[streams, at] = values
+        self._times[streams, at] = times
+        self.items[streams] += 1
+        self.last_value[streams] = values
+        self.last_time[streams] = times
+
+    def estimate(self, now: float, tick: float, interrupted: NDArray[np.bool_]) -> Ints:
+        """Algorithm 2 for every stream that is due at ``now``; returns those that were estimated anew.
+
+        ``tick`` is the least interval. An interrupted stream keeps its last estimates.
+        """
+        due = np.flatnonzero((self._estimate_at < now + 0.5 * tick) & ~interrupted & (self.items >= MIN_ITEMS))
+        if len(due) == 0:
+            return due
+        before = self.diffusion[due]
+        self._estimate(due)
+        longest = self.span[due] / 4.0 if self.t_max is None else np.full(len(due), self.t_max)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Zhu 2004, Algorithm 2
+            interval = before / self.diffusion[due] * (now - self._estimated_at[due])
+        # differs: the first interval, and one from a diffusion of zero, is t_max; none is shorter than a tick.
+        interval = np.where(np.isfinite(interval) & (before > 0.0), interval, longest)
+        self._estimate_at[due] = now + np.maximum(np.minimum(interval, longest), tick)
+        self._estimated_at[due] = now
+        return due
+
+    def _estimate(self, due: Ints) -> None:
+        times, values, held = self._in_order(due)
+        gaps, steps = np.diff(times, axis=1), np.diff(values, axis=1)
+        real = np.arange(1, self.k)[None, :] >= (self.k - held + 1)[:, None]
+        gaps = np.where(real, gaps, 0.0)
+        steps = np.where(real, steps, 0.0)
+        self.span[due] = gaps.sum(axis=1)
+        drift = steps.sum(axis=1) / self.span[due]  # Zhu 2004, Eq. (15)
+        residual = np.square(steps - gaps * drift[:, None]) / np.where(real, gaps, 1.0)
+        self.drift[due] = drift
+        self.diffusion[due] = np.sqrt(residual.sum(axis=1) / (held - 2))  # Zhu 2004, Eq. (16); k − 2 of k items
+        rank = np.ceil(GAP_RANK * (held - 1)).astype(np.int64) + (self.k - held) - 1
+        self.usual_gap[due] = np.take_along_axis(np.sort(gaps, axis=1), rank[:, None], axis=1)[:, 0]
+
+    def _in_order(self, due: Ints) -> tuple[Floats, Floats, Ints]:
+        """Buffers oldest first, aligned at the end; and how many items each really holds."""
+        held = np.minimum(self.items[due], self.k)
+        turn = (np.arange(self.k)[None, :] + self.items[due][:, None]) % self.k
+        return (
+            np.take_along_axis(self._times[due], turn, axis=1),
+            np.take_along_axis(self._values[due], turn, axis=1),
+            held,
+        )
+
+    def increments(self, stream: int) -> Floats:
+        """A stream's buffered increments, each divided by the square root of its interval."""
+        times, values, held = self._in_order(np.array([stream]))
+        times, values = times[0, self.k - held[0] :], values[0, self.k - held[0] :]
+        return np.asarray(np.diff(values) / np.sqrt(np.diff(times)), dtype=np.float64)
+
+    def snapshot(self) -> dict[str, NDArray[np.float64] | Ints]:
+        """Everything learned, as arrays by name."""
+        intake = np.array([self.intake.taken, self.intake.invalid, self.intake.repeated, self.intake.backwards])
+        return {"intake": intake, **{name.removeprefix("_"): getattr(self, name) for name in _PER_STREAM}}
+
+    def resume(self, snapshot: dict[str, NDArray[np.float64] | Ints]) -> None:
+        """Go on from a snapshot."""
+        self.intake = Intake(*(int(count) for count in snapshot["intake"]))
+        for name in _PER_STREAM:
+            setattr(self, name, np.array(snapshot[name.removeprefix("_")]))
+
+
+_PER_STREAM = (
+    "_values",
+    "_times",
+    "items",
+    "last_value",
+    "last_time",
+    "drift",
+    "diffusion",
+    "span",
+    "usual_gap",
+    "_estimate_at",
+    "_estimated_at",
+)

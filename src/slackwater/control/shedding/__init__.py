@@ -1,0 +1,21 @@
+"""Load shedding: how many rows to let in so that the delay stays at its target. One law a file."""
+
+from slackwater.control.shedding.controller import Decision, SheddingController
+from slackwater.control.shedding.design import Gains, design, poles_for
+from slackwater.control.shedding.protocol import Observation, SheddingLaw, Status
+from slackwater.control.shedding.registry import DEFAULT_LAW, law_names, make_law, register
+
+__all__ = [
+    "DEFAULT_LAW",
+    "Decision",
+    "Gains",
+    "Observation",
+    "SheddingController",
+    "SheddingLaw",
+    "Status",
+    "design",
+    "law_names",
+    "make_law",
+    "poles_for",
+    "register",
+]

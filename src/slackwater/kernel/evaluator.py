@@ -1,0 +1,440 @@
+"""The standing-query evaluator: every tick, exactly the queries whose answers may no longer be good enough."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from slackwater.control.deferral import calibration, interruptions, model, scheduler
+from slackwater.control.deferral.covariance import common_factors, independent
+from slackwater.control.deferral.estimation import MIN_ITEMS, StreamEstimator
+from slackwater.control.deferral.methods import deferral_method
+from slackwater.control.deferral.normality import NormalityWatch
+from slackwater.control.deferral.windows import certain_time
+from slackwater.kernel.answers import Answers, together
+from slackwater.kernel.history import History
+from slackwater.kernel.options import EvaluatorOptions
+from slackwater.kernel.queries import QuerySet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# One cache line a query: what an evaluation reads and writes lies together.
+HELD, HELD_AT, EPSILON, CAUTION, LASTING, COUNT, MEAN_TICKS, HELD_TICK = range(8)
+NEW, ANSWERED, GUESSED, WITHHELD = range(4)
+
+_APART = 0.2
+_SIGNIFICANT = 4.0  # (two standard errors)²
+_CELLS = 1 << 22
+_NORMALITY_EVERY = 16
+
+
+class StandingEvaluator:
+    """Holds each query's answer within its bound with its belief, evaluating a query only when that demands it.
+
+    A tick costs the rows that came, the queries that are due (their rows of the weight matrix, one scan of the window
+    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 16·k a stream. It
+    cannot keep a bound that a stream breaks within a single tick; it then evaluates at every tick.
+    """
+
+    def __init__(self, queries: QuerySet, options: EvaluatorOptions | None = None, *, seed: int = 0) -> None:
+        self.options = options or EvaluatorOptions()
+        self.method = deferral_method(self.options.method)
+        self.queries = queries
+        self.estimator = StreamEstimator(queries.streams, self.options.k, self.options.t_max)
+        self.normality = NormalityWatch(queries.streams)
+        self.history = History(queries.streams, self.options.k + 1, self.options.window or 0.0)
+        self.evaluations = 0
+        self.period = 0.0
+        self.now = -np.inf
+        self._seed = seed
+        self._gaps: deque[float] = deque(maxlen=15)
+        self._silent = np.zeros(queries.streams, dtype=np.bool_)
+        self._correlation = independent(queries.streams)
+        self._correlate_at = MIN_ITEMS
+        self._sign = -1.0 if self.options.aggregate == "min" else 1.0
+        self._fresh_state(queries.queries)
+
+    def _fresh_state(self, size: int) -> None:
+        self.next_at = np.full(size, -np.inf)
+        self.status = np.zeros(size, dtype=np.int8)
+        self._state = np.zeros((size, 8))
+        if self.method.keeps_fidelity and not self.method.keeps_hit_rate:
+            # Start where exact Brownian motion would rest.
+            for belief in np.unique(self.queries.belief):
+                mine = self.queries.belief == belief
+                end = model.two_sided_quantile(np.array([calibration.lasting_belief(float(belief))]))
+                self._state[mine, LASTING] = np.log(end[0] / self.queries.z[mine])
+        queries = self.queries
+        self._fixed = np.column_stack([queries.bound, queries.relative, queries.belief, queries.z])
+        self._held_drift = np.zeros(size)
+        self._extreme = np.full(size, -np.inf)
+        self._by_model = np.ones(size, dtype=np.bool_)
+
+    @property
+    def withheld(self) -> Ints:
+        """Queries without an answer, since a stream of theirs has never been seen or they have no weights at all."""
+        return np.flatnonzero(self.status == WITHHELD)
+
+    @property
+    def silent(self) -> NDArray[np.bool_]:
+        """Streams that were found interrupted at the last tick."""
+        return self._silent
+
+    def fingerprint(self) -> Floats:
+        """A number a query that changes when its weights, bound or belief do; see ``replace``."""
+        return _fingerprint(self.queries)
+
+    def replace(self, queries: QuerySet, fingerprint: Floats | None = None) -> None:
+        """Go on with other queries: those that are as before keep their answers, the changed ones what they learned.
+
+        ``fingerprint`` is that of the queries before, where they themselves are no longer known.
+        """
+        streams = max(queries.streams, self.queries.streams)
+        self.grow(streams)
+        queries = queries.over(streams)
+        was = _fingerprint(self.queries) if fingerprint is None else fingerprint
+        old = {query: row for row, query in enumerate(self.queries.ids.tolist())}
+        came_from = np.array([old.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)
+        kept = np.flatnonzero(came_from >= 0)
+        rows = came_from[kept]
+        saved: tuple[NDArray[Any], ...] = (
+            self.next_at,
+            self.status,
+            self._state,
+            self._held_drift,
+            self._extreme,
+            self._by_model,
+        )
+        self.queries = queries
+        self._fresh_state(queries.queries)
+        fresh: tuple[NDArray[Any], ...] = (
+            self.next_at,
+            self.status,
+            self._state,
+            self._held_drift,
+            self._extreme,
+            self._by_model,
+        )
+        for new, saved_array in zip(fresh, saved, strict=True):
+            new[kept] = saved_array[rows]
+        # A weight, the bound or the belief is another; sums taken in another order may differ in the last places.
+        changed = ~np.isclose(_fingerprint(queries)[kept], was[rows], rtol=1e-12, atol=0.0)
+        again = kept[changed]
+        self.next_at[again] = -np.inf
+        self.status[again] = NEW
+        self._extreme[again] = -np.inf
+
+    def grow(self, streams: int) -> None:
+        """Make room for more streams."""
+        if streams <= self.queries.streams:
+            return
+        self.queries = self.queries.over(streams)
+        self.estimator.grow(streams)
+        self.normality.grow(streams)
+        self.history.grow(streams)
+        self._silent = np.concatenate([self._silent, np.zeros(streams - len(self._silent), dtype=np.bool_)])
+
+    def tick(self, now: float, streams: Ints, times: Floats, values: Floats) -> Answers:
+        """Take in the rows that came, and evaluate what is due at ``now``; without rows, a tick of the clock alone.
+
+        ``now`` is in the time of the streams and must not run backwards: a tick before the last one counts as at it.
+        """
+        now = max(now, self.now)
+        if now > self.now and np.isfinite(self.now):
+            self._gaps.append(now - self.now)
+            self.period = float(np.median(self._gaps))
+        self.now = now
+        unseen_before = np.count_nonzero(self.estimator.seen)
+        self.estimator.observe(streams, times, values)
+        if np.count_nonzero(self.estimator.seen) != unseen_before:
+            self.next_at[self.status == WITHHELD] = -np.inf
+        silent = interruptions.interrupted(self.estimator, now, self.options.patience)
+        if np.any(self._silent & ~silent):
+            self.next_at[self.status == GUESSED] = -np.inf
+        self._silent = silent
+        self.estimator.estimate(now, self.period, silent)
+        if self.history.ticks % _NORMALITY_EVERY == 0:
+            self.normality.step(self.estimator)
+        self.history.append(now, np.nan_to_num(self._guesses(now)))
+        self._correlate()
+        # Zhu 2004, footnote 1: the last tick that is not after the deadline.
+        due = np.flatnonzero(self.next_at < now + self.period * (1.0 - 1e-9))
+        if self.period == 0.0:
+            due = np.flatnonzero(self.next_at <= now)
+        due = self._admitted(due, now)
+        answers = self._evaluate_all(due, now)
+        self.evaluations += len(answers)
+        return answers
+
+    def _guesses(self, now: float) -> Floats:
+        return interruptions.best_guess(self.estimator, now, self._silent, self._trusted_drift())
+
+    def _trusted_drift(self) -> Floats:
+        drift = self.estimator.drift
+        if not self.method.doubtful_drift or not np.any(self._silent):
+            return drift
+        # differs: extrapolating a drift that is mere noise makes the guess worse than none.
+        doubtful = np.square(drift) * self.estimator.span < _SIGNIFICANT * np.square(self.estimator.diffusion)
+        return np.where(doubtful, 0.0, drift)
+
+    def _correlate(self) -> None:
+        if not self.method.correlated or self.history.ticks < self._correlate_at:
+            return
+        self._correlate_at = self.history.ticks + self.options.k // 4
+        values, times = self.history.values[-self.options.k :], self.history.times[-self.options.k :]
+        gaps = np.diff(times)
+        steps = np.diff(values, axis=0)[gaps > 0.0] / np.sqrt(gaps[gaps > 0.0])[:, None]
+        if len(steps) >= MIN_ITEMS - 1:
+            self._correlation = common_factors(steps)
+
+    def _admitted(self, due: Ints, now: float) -> Ints:
+        """All that are due, or under overload as many as fit, in the order of least penalty."""
+        if self.options.capacity is None or len(due) <= self.options.capacity:
+            return due
+        rows = self._rows(due)
+        loadings, specific = self._correlation.covariance(self.estimator.diffusion)
+        known = np.where(np.isfinite(specific), specific, 0.0)
+        diffusion = np.sqrt(rows.power(2) @ known + np.square(rows @ loadings).sum(axis=1))
+        deadline = np.where(np.isfinite(self.next_at[due]), self.next_at[due], now - self.period)
+        work = np.full(len(due), max(self.period, 1e-9) / self.options.capacity)
+        pending = scheduler.Pending(self._state[due, HELD_AT], deadline, work, rows @ self.estimator.drift, diffusion)
+        order = scheduler.order(self.options.order)(now, pending, max(self.period, 1e-9))
+        return np.sort(due[order[: self.options.capacity]])
+
+    def _rows(self, due: Ints) -> sparse.csr_matrix:
+        return self.queries.weights if len(due) == self.queries.queries else self.queries.weights[due]
+
+    def _evaluate_all(self, due: Ints, now: float) -> Answers:
+        width = 16 if self.options.aggregate == "linear" else max(len(self.history.times), 16)
+        size = max(_CELLS // width, 1)
+        return together([self._evaluate(due[at : at + size], now) for at in range(0, len(due), size)])
+
+    def _evaluate(self, due: Ints, now: float) -> Answers:
+        rows = self._rows(due)
+        due, rows = self._answerable(due, rows)
+        loadings, specific = self._correlation.covariance(self.estimator.diffusion)
+        # Zhu 2004, Eq. (2), (6), for all due queries in one product
+        product = rows @ np.column_stack([self.history.values[-1], self.estimator.drift, loadings])
+        current, drift = product[:, 0], product[:, 1]
+        variance = _squared(rows) @ specific
+        if self._correlation.factors:
+            variance += np.square(product[:, 2:]).sum(axis=1)
+        if self.method.doubtful_drift:
+            span = float(np.median(self.estimator.span))
+            drift = np.where(np.square(drift) * span < _SIGNIFICANT * variance, 0.0, drift)
+        silent, error = self._guessed(rows, due, now)
+        any_silent = bool(np.any(silent))
+        linear = self.options.aggregate == "linear"
+        value, block = (current, None) if linear else self._extremes(rows, due, now)
+        certain: Floats | float = np.inf
+        state = np.ascontiguousarray(self._state[due].T)
+        bounds, relative, belief, z = np.ascontiguousarray(self._fixed[due].T)
+        tick = self.history.ticks - 1
+        kept = self._judged(state, due, value, silent, now)
+        self._learn(state, due, rows, kept, tick, belief)
+        epsilon = np.where(relative > 0.0, bounds * np.abs(value), bounds)
+        if block is not None:
+            certain = certain_time(block, self._window_times(now), now, float(self.options.window or 0.0), epsilon)
+        scale = np.exp(-self._caution(state))
+        if linear:
+            pull = np.zeros_like(drift) if self.options.value_and_drift else drift
+            wait = model.deferral(epsilon * scale, pull, np.sqrt(variance), belief, z)
+        else:
+            room = (self._sign * (value - current) + epsilon) * scale
+            rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), belief)
+            rise = np.where(np.isnan(rise), 0.0, rise)
+            self._by_model[due] = rise < certain
+            wait = np.minimum(rise, certain)  # Zhu 2004, Eq. (11)
+        interval = self.options.while_interrupted or 5.0 * self.period
+        next_at = now + np.minimum(wait, self._longest())
+        if any_silent:
+            next_at = np.where(silent > 0, now + interval, next_at)
+        state[HELD], state[HELD_AT], state[EPSILON], state[HELD_TICK] = value, now, epsilon, tick
+        self._state[due] = state.T
+        if self.options.value_and_drift:
+            self._held_drift[due] = drift
+        self.next_at[due] = next_at
+        self.status[due] = np.where(silent > 0, GUESSED, ANSWERED) if any_silent else ANSWERED
+        bound = np.where(silent > 0, error, epsilon) if any_silent else epsilon
+        return Answers(due, value, drift, bound, silent, next_at, kept)
+
+    def _answerable(self, due: Ints, rows: sparse.csr_matrix) -> tuple[Ints, sparse.csr_matrix]:
+        """Without the queries that lean on a stream never seen, or on none at all: those wait."""
+        missing = np.diff(rows.indptr) == 0
+        unseen = ~self.estimator.seen
+        if np.any(unseen):
+            missing |= (_pattern(rows) @ unseen.astype(np.float64)) > 0.0
+        if not np.any(missing):
+            return due, rows
+        self.status[due[missing]] = WITHHELD
+        self.next_at[due[missing]] = np.inf
+        keep = np.flatnonzero(~missing)
+        return due[keep], rows[keep]
+
+    def _guessed(self, rows: sparse.csr_matrix, due: Ints, now: float) -> tuple[Ints, Floats]:
+        """How many streams of each query are silent, and ε_intr."""
+        if not np.any(self._silent):
+            return np.zeros(len(due), dtype=np.int64), np.zeros(len(due))
+        count = (_pattern(rows) @ self._silent.astype(np.float64)).astype(np.int64)
+        spread = interruptions.unknown_spread(self.estimator, now, self._silent)
+        if self.options.sum_of_errors:
+            error = abs(rows) @ spread
+        else:
+            loadings, specific = self._correlation.covariance(self.estimator.diffusion)
+            scale = np.divide(spread, self.estimator.diffusion, out=np.zeros_like(spread), where=spread > 0.0)
+            own = np.where(self._silent, specific, 0.0) * np.square(scale)
+            error = np.sqrt(_squared(rows) @ own + np.square(rows @ (loadings * scale[:, None])).sum(axis=1))
+        return count, self.queries.z[due] * error
+
+    def _window_times(self, now: float) -> Floats:
+        times = self.history.times
+        return times[np.searchsorted(times, now - float(self.options.window or 0.0)) :]
+
+    def _extremes(self, rows: sparse.csr_matrix, due: Ints, now: float) -> tuple[Floats, Floats | None]:
+        """The extreme over each query's window, and the aggregate at the window's ticks, signed to a maximum."""
+        if self.options.landmark is None:
+            values = self.history.values[-len(self._window_times(now)) :]
+            block = self._sign * (rows @ values.T)  # Zhu 2004, Eq. (10)
+            return self._sign * block.max(axis=1), block
+        # Zhu 2004, Eq. (12): only the ticks since the last evaluation are new.
+        since = self.history.times >= self.options.landmark
+        last = np.where(self.status[due] == NEW, -1, self._state[due, HELD_TICK])
+        oldest = max(int(last.min()) + 1 - self.history.first_tick, 0) if len(due) else 0
+        values = self.history.values[oldest:][since[oldest:]]
+        if len(values):
+            self._extreme[due] = np.maximum(self._extreme[due], (self._sign * (rows @ values.T)).max(axis=1))
+        before_landmark = ~np.isfinite(self._extreme[due])
+        return np.where(before_landmark, np.nan, self._sign * self._extreme[due]), None
+
+    def _judged(self, state: Floats, due: Ints, value: Floats, silent: Ints, now: float) -> Floats:
+        answer = state[HELD]
+        if self.options.value_and_drift and self.options.aggregate == "linear":
+            answer = answer + self._held_drift[due] * (now - state[HELD_AT])  # Zhu 2004, Eq. (8)
+        kept = (np.abs(value - answer) <= state[EPSILON]).astype(np.float64)
+        return np.where((self.status[due] == ANSWERED) & (silent == 0), kept, np.nan)
+
+    def _learn(
+        self, state: Floats, due: Ints, rows: sparse.csr_matrix, kept: Floats, tick: int, belief: Floats
+    ) -> None:
+        """Move each query's caution by what its last deferral showed."""
+        method = self.method
+        if not (method.keeps_hit_rate or method.keeps_fidelity):
+            return
+        ticks = tick - state[HELD_TICK]
+        # Where φ1 set the deferral a kept answer says nothing of the model; a miss does.
+        told = ~np.isnan(kept)
+        linear = self.options.aggregate == "linear"
+        if not linear:
+            told &= self._by_model[due] | (kept == 0.0)
+        # Nobody held a stale answer for a tick where the next one was evaluated at once.
+        missed = np.where(told & (ticks > 1), 1.0 - kept, 0.0)
+        step = calibration.gain(state[COUNT])
+        mean = np.where(state[MEAN_TICKS] > 0.0, state[MEAN_TICKS], np.maximum(ticks, 1.0))
+        state[MEAN_TICKS] = np.where(told, mean + 0.1 * (ticks - mean), mean)
+        if method.keeps_hit_rate or not linear:
+            loop = CAUTION if method.keeps_hit_rate else LASTING
+            state[loop] = np.where(told, calibration.moved(state[loop], missed, belief, step), state[loop])
+        if method.keeps_fidelity and linear and self.options.audit_ratio > 0.0:
+            draw = np.random.default_rng((self._seed, tick))
+            chosen = np.flatnonzero(told & (draw.random(len(due)) < self.options.audit_ratio))
+            if len(chosen):
+                wrong = self._audited(state[:, chosen], due[chosen], rows[chosen], ticks[chosen], draw)
+                # A share of time: a long deferral counts for more.
+                weight = np.minimum(ticks[chosen] / mean[chosen], 4.0) * step[chosen]
+                state[LASTING, chosen] = calibration.moved(state[LASTING, chosen], wrong, belief[chosen], weight)
+        if method.keeps_hit_rate:
+            # Neither loop winds down while the other one decides.
+            state[CAUTION] = np.maximum(state[CAUTION], state[LASTING] - _APART)
+            state[LASTING] = np.maximum(state[LASTING], state[CAUTION] - _APART)
+        state[COUNT] += told
+
+    def _audited(
+        self, state: Floats, due: Ints, rows: sparse.csr_matrix, ticks: Floats, draw: np.random.Generator
+    ) -> Floats:
+        """Whether the held answer was outside its bound at a random tick while it stood (1) or not (0)."""
+        first = self.history.first_tick
+        at = state[HELD_TICK] + np.floor(draw.random(len(due)) * ticks)
+        at = np.maximum(at - first, 0).astype(np.int64)
+        cells = self.history.values[np.repeat(at, np.diff(rows.indptr)), rows.indices] * rows.data
+        truth = np.add.reduceat(cells, rows.indptr[:-1])
+        answer = state[HELD]
+        if self.options.value_and_drift:
+            answer = answer + self._held_drift[due] * (self.history.times[at] - state[HELD_AT])
+        return np.asarray(np.abs(truth - answer) > state[EPSILON], dtype=np.float64)
+
+    def _caution(self, state: Floats) -> Floats:
+        """The log of how much smaller a bound than the promised one the model is given."""
+        deciding: Floats = state[LASTING]
+        if self.method.keeps_hit_rate:
+            deciding = np.maximum(state[CAUTION], deciding)
+        return deciding
+
+    def _longest(self) -> float:
+        """Never longer than the evidence goes back."""
+        if self.options.max_deferral is not None:
+            return self.options.max_deferral
+        spans = self.estimator.span[self.estimator.span > 0.0]
+        longest = float(np.median(spans)) if len(spans) else 0.0
+        if self.options.landmark is not None:
+            longest = min(longest, (self.options.k - 1) * self.period)
+        return longest
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Everything needed to go on after a restart, as arrays by name (the queries themselves excepted)."""
+        own = {
+            "clock": np.array([self.now, self.period, *self._gaps]),
+            "counts": np.array([self.evaluations, self._correlate_at]),
+            "next_at": self.next_at,
+            "status": self.status,
+            "state": self._state,
+            "held_drift": self._held_drift,
+            "extreme": self._extreme,
+            "by_model": self._by_model,
+            "silent": self._silent,
+            "loadings": self._correlation.loadings,
+            "specific": self._correlation.specific,
+        }
+        streams = {f"streams.{name}": array for name, array in self.estimator.snapshot().items()}
+        history = {f"history.{name}": array for name, array in self.history.snapshot().items()}
+        return {**own, **streams, **history}
+
+    def resume(self, snapshot: dict[str, NDArray[Any]]) -> None:
+        """Go on from a snapshot of an evaluator with the same queries and options."""
+        self.now, self.period = float(snapshot["clock"][0]), float(snapshot["clock"][1])
+        self._gaps = deque(snapshot["clock"][2:].tolist(), maxlen=15)
+        self.evaluations, self._correlate_at = (int(count) for count in snapshot["counts"])
+        self.next_at, self.status = np.array(snapshot["next_at"]), np.array(snapshot["status"])
+        self._state, self._held_drift = np.array(snapshot["state"]), np.array(snapshot["held_drift"])
+        self._extreme, self._by_model = np.array(snapshot["extreme"]), np.array(snapshot["by_model"])
+        self._silent = np.array(snapshot["silent"])
+        self._correlation = type(self._correlation)(snapshot["loadings"], snapshot["specific"])
+        self.estimator.resume(_below(snapshot, "streams."))
+        self.history.resume(_below(snapshot, "history."))
+        self.normality.grow(self.estimator.streams)
+
+
+def _below(snapshot: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in snapshot.items() if name.startswith(prefix)}
+
+
+def _squared(rows: sparse.csr_matrix) -> sparse.csr_matrix:
+    return sparse.csr_matrix((np.square(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _pattern(rows: sparse.csr_matrix) -> sparse.csr_matrix:
+    return sparse.csr_matrix((np.ones_like(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _fingerprint(queries: QuerySet) -> Floats:
+    """A number a query that changes, but for an accident of one in billions, when its weights, bound or belief do.
+
+    A stream's mark depends on its number alone, so that more streams change nothing.
+    """
+    marks = 0.5 + np.modf(np.arange(1, queries.streams + 1) * 0.6180339887498949)[0]
+    terms = 0.7548776662 * queries.bound + 0.5698402910 * queries.belief + 0.3819660113 * queries.relative
+    return np.asarray(queries.weights @ marks + terms, dtype=np.float64)

@@ -1,0 +1,164 @@
+"""One law against one input: the loop, and the four figures of merit."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.control.shedding import SheddingController, make_law
+from slackwater.control.shedding.controller import ADMIT_ALL
+from slackwater.control.shedding.monitors import CostMonitor, HeadroomMonitor
+from slackwater.promises import Timeliness
+from slackwater.sim.shedding.plant import Plant
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """What a law has to cope with: arrivals and costs, the plant, the target and the control period.
+
+    ``targets`` are (from second, target) pairs. ``assumed_headroom`` is what the controller is told; None lets it
+    find out. ``cost_smoothing`` is the weight of the newest period in the measured cost. ``decision_lag`` is how many
+    periods later than at once a decision is in force (0: the paper's; beside Spark a decision may be a batch late).
+    """
+
+    arrivals_s: Floats
+    cost_s: Floats
+    seconds: float
+    targets: Sequence[tuple[float, float]] = ((0.0, 2.0),)
+    period_s: float = 1.0
+    headroom: float = 0.97
+    assumed_headroom: float | None = None
+    actuator: str = "queue"
+    cost_spread: float = 0.0
+    cost_smoothing: float = 1.0
+    decision_lag: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What became of every row, and the signals period by period."""
+
+    law: str
+    arrivals_s: Floats
+    delays_s: Floats
+    target_of_row_s: Floats
+    period_s: float
+    signals: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows that were offered."""
+        return len(self.arrivals_s)
+
+    @property
+    def shed(self) -> int:
+        """Rows that were left out."""
+        return int(np.isnan(self.delays_s).sum())
+
+    @property
+    def loss_ratio(self) -> float:
+        """Shed / offered."""
+        return self.shed / self.rows if self.rows else 0.0
+
+    @property
+    def accumulated_violation_s(self) -> float:
+        """Σ (y − y_d) over the rows whose delay y is above the target y_d."""
+        return float(np.nansum(self._excess()))
+
+    @property
+    def delayed_rows(self) -> int:
+        """Rows whose delay is above the target."""
+        return int((self._excess() > 0).sum())
+
+    @property
+    def max_overshoot_s(self) -> float:
+        """The longest violation."""
+        excess = self._excess()
+        return float(np.nanmax(excess)) if np.isfinite(excess).any() else 0.0
+
+    def _excess(self) -> Floats:
+        return np.maximum(self.delays_s - self.target_of_row_s, 0.0)
+
+    def mean_delay_s(self) -> Floats:
+        """y(k): the mean delay of the rows that arrived in each period (NaN where none was processed)."""
+        periods = len(self.signals["backlog"])
+        index = np.minimum((self.arrivals_s / self.period_s).astype(np.int64), periods - 1)
+        done = np.isfinite(self.delays_s)
+        count = np.bincount(index[done], minlength=periods)
+        total = np.bincount(index[done], weights=self.delays_s[done], minlength=periods)
+        return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures of merit."""
+        return {
+            "law": self.law,
+            "accumulated_violation_s": self.accumulated_violation_s,
+            "delayed_rows": self.delayed_rows,
+            "max_overshoot_s": self.max_overshoot_s,
+            "loss_ratio": self.loss_ratio,
+            "rows": self.rows,
+        }
+
+
+def run(law: str, setup: Setup, **options: Any) -> Outcome:
+    """Run one law on the plant; the same setup gives the same rows, costs and coins to every law."""
+    plant = Plant(
+        setup.arrivals_s,
+        setup.cost_s,
+        headroom=setup.headroom,
+        actuator=setup.actuator,
+        cost_spread=setup.cost_spread,
+        seed=setup.seed,
+    )
+    assumed = setup.assumed_headroom
+    controller = SheddingController(
+        Timeliness(setup.targets[0][1]),
+        make_law(law, **options),
+        cost=CostMonitor(setup.cost_smoothing),
+        headroom=HeadroomMonitor() if assumed is None else HeadroomMonitor(assumed, fixed=True),
+    )
+    pending = deque([ADMIT_ALL] * (setup.decision_lag + 1))
+    periods = round(setup.seconds / setup.period_s)
+    names = ("arrived", "admitted", "finished", "backlog", "shed_ratio", "cost_s", "headroom", "expected_delay_s")
+    signals = {name: np.zeros(periods) for name in names}
+    for period in range(periods):
+        decision = pending.popleft()
+        seen = plant.run_period(period * setup.period_s, (period + 1) * setup.period_s, decision)
+        target_s = _target_at(setup.targets, (period + 1) * setup.period_s)
+        if target_s != controller.promise.max_delay_s:
+            controller.retarget(Timeliness(target_s))
+        for name, value in (
+            ("arrived", seen.arrived),
+            ("admitted", seen.admitted),
+            ("finished", seen.finished),
+            ("backlog", seen.backlog),
+            ("shed_ratio", decision.shed_ratio),
+        ):
+            signals[name][period] = value
+        decided = controller.step(seen)
+        pending.append(decided)
+        signals["cost_s"][period] = controller.cost.cost_s or np.nan
+        signals["headroom"][period] = controller.headroom.headroom
+        signals["expected_delay_s"][period] = decided.expected_delay_s
+    plant.drain()
+    target_of_row_s = np.array([_target_at(setup.targets, second) for second in range(int(setup.seconds) + 2)])
+    return Outcome(
+        law=law,
+        arrivals_s=setup.arrivals_s,
+        delays_s=plant.finished_s - setup.arrivals_s,
+        target_of_row_s=target_of_row_s[setup.arrivals_s.astype(np.int64)],
+        period_s=setup.period_s,
+        signals=signals,
+    )
+
+
+def _target_at(targets: Sequence[tuple[float, float]], second: float) -> float:
+    return next(target for since, target in reversed(targets) if since <= second)

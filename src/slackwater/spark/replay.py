@@ -1,0 +1,87 @@
+"""A streaming source that replays arrivals when they are due, for benchmarks of load shedding.
+
+Row *i* is there once ``start + arrivals[i]`` has come; its columns are ``id``, ``arrived`` and a ``value`` made from
+its id, so that a run can be repeated row for row. The arrivals are a sorted NumPy array of seconds in a file that
+driver and executors see.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+FORMAT = "slackwater_replay"
+SCHEMA = "id bigint, arrived timestamp, value double"
+
+
+@dataclass
+class _Rows(InputPartition):
+    first: int
+    last: int
+
+
+class _ReplayReader(DataSourceStreamReader):
+    def __init__(self, path: str, start_us: int, partitions: int) -> None:
+        self._path = path
+        self._start_us = start_us
+        self._partitions = partitions
+
+    @cached_property
+    def _arrivals_us(self) -> NDArray[np.int64]:
+        return np.asarray(self._start_us + np.load(self._path) * 1e6, dtype=np.int64)
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"row": 0}
+
+    def latestOffset(self, *_: object) -> dict[str, int]:
+        return {"row": int(np.searchsorted(self._arrivals_us, time.time_ns() // 1000, side="right"))}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Rows]:
+        cuts = np.linspace(start["row"], end["row"], self._partitions + 1).astype(int).tolist()
+        return [_Rows(first, last) for first, last in itertools.pairwise(cuts) if last > first]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Rows)
+        ids = np.arange(partition.first, partition.last, dtype=np.int64)
+        arrived = self._arrivals_us[partition.first : partition.last]
+        yield pa.record_batch(
+            [
+                pa.array(ids),
+                pa.array(arrived).cast(pa.timestamp("us", tz="UTC")),
+                pa.array((ids * 7919 % 1000).astype(np.float64)),
+            ],
+            names=["id", "arrived", "value"],
+        )
+
+
+class ReplaySource(DataSource):
+    """``format("slackwater_replay")`` with ``path``, ``start_us`` and ``partitions``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: object) -> _ReplayReader:
+        return _ReplayReader(
+            self.options["path"], int(self.options["start_us"]), int(self.options.get("partitions", "2"))
+        )
+
+
+def replay(spark: SparkSession, arrivals_s: Path, start_us: int, partitions: int = 2) -> DataFrame:
+    """The rows of an arrivals file (``.npy``, sorted seconds) as a stream that begins at ``start_us``."""
+    spark.dataSource.register(ReplaySource)
+    options = {"path": str(arrivals_s), "start_us": str(start_us), "partitions": str(partitions)}
+    return spark.readStream.format(FORMAT).options(**options).load()

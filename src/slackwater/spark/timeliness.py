@@ -1,0 +1,111 @@
+"""``with_max_delay``: a timeliness promise, kept by shedding what cannot be processed in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
+
+from slackwater.errors import InvalidStream
+from slackwater.promises import Duration, Timeliness
+from slackwater.spark.control_row import shed_ratio
+from slackwater.spark.delay_desk import DELAY_PREFIX
+from slackwater.spark.delay_keeper import DelaySpec
+from slackwater.spark.location import exchange_for
+from slackwater.spark.supervisor import supervisor_of
+
+DEFAULT_SPARK_LAW = "ctrl-batch"
+WEIGHT = "shed_weight"
+_COINS = 1 << 53
+_DAY_US = 86_400_000_000
+
+
+def with_max_delay(
+    events: DataFrame,
+    max_delay: Duration,
+    *,
+    arrival: str | None = None,
+    name: str | None = None,
+    law: str = DEFAULT_SPARK_LAW,
+    law_options: dict[str, Any] | None = None,
+    weight: str | None = WEIGHT,
+    location: str | None = None,
+) -> DataFrame:
+    """The same stream, of which so much is shed at random that the mean delay stays at or below ``max_delay``.
+
+    The delay of a row runs from its arrival until the micro-batch that processed it has been committed; window length
+    and wait come on top. Every kept row carries the weight 1/(1 − shed ratio) of its micro-batch, so that sums
+    of weights are unbiased: see ``estimated_count``, ``estimated_sum``, ``estimated_avg`` and their errors.
+
+    :param events: any streaming DataFrame; put this right after the source, before ``with_drop_ratio``.
+    :param max_delay: the target, such as ``"2 seconds"``.
+    :param arrival: a timestamp column that says when the row reached the system; else rows are taken to arrive evenly
+        between the starts of two micro-batches, which misses the time that they waited in the source.
+    :param name: of the promise, in metrics and reports, stable over restarts; else ``delay-1`` and so on.
+    :param law: how the ratio is found; see ``slackwater.law_names()``.
+    :param law_options: options of that law.
+    :param weight: the column to add for the weight; None adds none.
+    :param location: a folder seen by the driver and all executors, as in ``with_drop_ratio``.
+
+    It costs one small job a micro-batch (some 30 ms) and a hash a row. Rows are shed after the source has read them, so
+    a source that cannot keep up by itself cannot be helped. The first micro-batch of a burst is processed whole.
+    """
+    timeliness = Timeliness.of(max_delay)
+    _check(events, arrival, weight)
+    spark = events.sparkSession
+    supervisor = supervisor_of(spark)
+    chosen_name = _fresh_name(supervisor.has_delay) if name is None else name
+    spec = DelaySpec(chosen_name, timeliness, law, dict(law_options or {}), exchange_for(spark, chosen_name, location))
+    spec.new_controller()  # refuses an unknown law now, not in a listener
+    supervisor.add_delay(spec)
+    now_us = F.unix_micros(F.current_timestamp())
+    # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each
+    toss = F.pmod(F.xxhash64(F.rand(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
+    arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
+    marked = events.select(
+        "*",
+        shed_ratio(spark, spec.exchange).alias("__sw_shed_ratio"),
+        toss.alias("__sw_toss"),
+        arrival_us.alias("__sw_arrival_us"),
+    )
+    keep = F.col("__sw_toss") >= F.col("__sw_shed_ratio")
+    believable = keep & (F.col("__sw_arrival_us") <= now_us + _DAY_US)
+    marked = marked.observe(
+        DELAY_PREFIX + spec.name,
+        F.count(F.lit(1)).alias("rows"),
+        F.count(F.when(keep, 1)).alias("kept"),
+        F.max("__sw_shed_ratio").alias("shed_ratio"),
+        F.avg(F.when(believable, F.col("__sw_arrival_us"))).alias("mean_arrival_us"),
+    ).where(keep)
+    if weight is not None:
+        marked = marked.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - F.col("__sw_shed_ratio")))
+    return marked.drop("__sw_shed_ratio", "__sw_toss", "__sw_arrival_us")
+
+
+def _check(events: DataFrame, arrival: str | None, weight: str | None) -> None:
+    if not isinstance(events, DataFrame):
+        raise InvalidStream("not-a-dataframe", f"{type(events).__name__} is no DataFrame", "pass a streaming DataFrame")
+    if not events.isStreaming:
+        raise InvalidStream("not-a-stream", "the DataFrame is a batch, which has no delay", "read it with readStream")
+    if arrival is not None and arrival not in events.columns:
+        raise InvalidStream(
+            "no-such-column", f"arrival={arrival!r} is not a column", f"use one of: {', '.join(events.columns)}"
+        )
+    if arrival is not None and not isinstance(events.schema[arrival].dataType, TimestampType):
+        kind = events.schema[arrival].dataType.simpleString()
+        raise InvalidStream(
+            "not-a-timestamp", f"arrival={arrival!r} is a {kind}", f"cast it first, as in to_timestamp({arrival})"
+        )
+    if weight is not None and weight in events.columns:
+        raise InvalidStream(
+            "weight-taken", f"there is a column {weight!r} already", "choose another with weight=, or weight=None"
+        )
+
+
+def _fresh_name(taken: Any) -> str:
+    number = 1
+    while taken(f"delay-{number}"):
+        number += 1
+    return f"delay-{number}"

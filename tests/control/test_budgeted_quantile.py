@@ -1,0 +1,126 @@
+"""The default method keeps what it promises: the bound, the hold, small snapshots, hard streams."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slackwater.control.disorder import Batch, DisorderController, make_method
+from slackwater.control.disorder.budget import Budget
+from slackwater.control.disorder.budgeted_quantile import BudgetedQuantile
+from slackwater.control.disorder.tail import Tail
+from slackwater.promises import Completeness
+from slackwater.sim.driver import Batches, Floats, Outcome, clairvoyant_wait, run
+from slackwater.sim.trace import Trace
+
+
+def arrange(values: Floats, lateness: Floats, sources: Floats | None = None) -> Trace:
+    arrivals = values + lateness
+    order = np.argsort(arrivals, kind="stable")
+    codes = None if sources is None else sources[order].astype(np.int64)
+    return Trace("made", values[order], arrivals[order], codes)
+
+
+def outcome(trace: Trace, ratio: float, every: int = 10, **options: bool) -> Outcome:
+    promise = Completeness(ratio)
+    controller = DisorderController(promise, make_method("budgeted-quantile", promise))
+    return run(trace, controller, Batches.every(trace, every), **options)
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.01])
+@pytest.mark.parametrize("hide_arrivals", [False, True])
+def test_a_steady_stream_is_kept_near_the_clairvoyant_wait(ratio: float, hide_arrivals: bool) -> None:
+    random = np.random.default_rng(11)
+    trace = arrange(np.cumsum(random.exponential(1.0, 16_000)), random.exponential(50.0, 16_000))
+    got = outcome(trace, ratio, hide_arrivals=hide_arrivals)
+    assert got.late <= ratio * got.rows
+    assert got.mean_wait <= 1.25 * clairvoyant_wait(trace, ratio)
+
+
+def test_a_stream_that_stalls_and_delivers_its_backlog_at_once_is_kept() -> None:
+    random = np.random.default_rng(12)
+    values = np.cumsum(random.exponential(1.0, 16_000))
+    lateness = random.exponential(30.0, 16_000)
+    stalled = (values > 6_000) & (values < 7_500)
+    got = outcome(arrange(values, np.where(stalled, 7_500 - values + lateness, lateness)), 0.01)
+    assert got.late <= 0.01 * got.rows
+
+
+def test_a_source_that_falls_behind_is_waited_for() -> None:
+    random = np.random.default_rng(13)
+    values = np.cumsum(random.exponential(1.0, 16_000))
+    sources = random.integers(0, 4, 16_000).astype(np.float64)
+    behind = (sources == 3) & (values > 6_000) & (values < 10_000)
+    backlog = np.where(values < 8_000, values - 6_000, 10_000 - values)
+    trace = arrange(values, np.where(behind, backlog, 0.0) + random.exponential(5.0, 16_000), sources)
+    assert outcome(trace, 0.01).late <= 0.01 * trace.rows
+
+
+def test_order_numbers_without_a_clock_survive_a_leap() -> None:
+    random = np.random.default_rng(14)
+    order = np.argsort(np.arange(20_000) + random.exponential(20.0, 20_000), kind="stable")
+    values = order.astype(np.float64)
+    values[9_000] = 1e15
+    got = outcome(Trace("orders", values), 0.01, every=5)
+    assert got.late <= 0.01 * got.rows
+    assert got.heartbeats[-1] > 15_000
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 400)), min_size=1, max_size=6), max_size=60))
+def test_the_heartbeat_is_held_while_the_budget_is_empty(drawn: list[list[tuple[int, int]]]) -> None:
+    method = BudgetedQuantile(Completeness(0.05))
+    clock, heartbeat = 0.0, -np.inf
+    for group in drawn:
+        arrivals = clock + np.cumsum([float(gap) for gap, _ in group])
+        clock = float(arrivals[-1])
+        values = arrivals - np.array([float(late) for _, late in group])
+        method.observe(Batch(values, arrivals, clock=clock, late=int(np.sum(values < heartbeat))))
+        decided = method.heartbeat(clock)
+        assert decided == heartbeat or method.budget.balance >= 0
+        heartbeat = decided
+
+
+def test_snapshots_are_small() -> None:
+    random = np.random.default_rng(15)
+    promise = Completeness(0.01)
+    values = np.cumsum(random.exponential(1.0, 20_000))
+    trace = arrange(values, random.lognormal(3.0, 1.0, 20_000), random.integers(0, 400, 20_000).astype(np.float64))
+    for sources, limit in ((None, 20_000), (trace.sources, 100_000)):
+        controller = DisorderController(promise, make_method("budgeted-quantile", promise))
+        run(Trace("t", trace.values, trace.arrivals, sources), controller, Batches.every(trace, 200))
+        assert len(json.dumps(controller.snapshot())) <= limit
+
+
+def test_best_effort_moves_and_loses_next_to_nothing() -> None:
+    random = np.random.default_rng(16)
+    trace = arrange(np.cumsum(random.exponential(1.0, 20_000)), random.exponential(10.0, 20_000))
+    got = outcome(trace, 0.0)
+    assert got.heartbeats[-1] > 0
+    assert got.drop_ratio <= 0.001
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=600), st.integers(1, 40))
+def test_a_tail_answers_ranks_on_the_safe_side(values: list[float], every: int) -> None:
+    tail = Tail(reach=0.2)
+    for i in range(0, len(values), every):
+        part = np.array(values[i : i + every])
+        tail.add(part, None, len(part), float(part.max()), 0.0)
+    assert tail.rows == pytest.approx(len(values))
+    for count in (0.0, 1.0, 0.05 * len(values), 0.1 * len(values)):
+        assert np.sum(np.array(values) > tail.above(count)) <= count
+
+
+def test_a_budget_is_spent_and_earned_back() -> None:
+    budget = Budget(0.01)
+    budget.count(10_000, 100)
+    assert budget.balance == 0
+    assert budget.rate(1.0) == 0
+    budget.count(10_000, 0)
+    assert budget.balance == 100
+    assert budget.rate(1.0) > 0.01

@@ -1,0 +1,186 @@
+"""Shedding on real Spark: exact counts, honest weights, and nothing shed that need not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+from slackwater.control.shedding import Status, register
+from slackwater.errors import InvalidOption, InvalidStream, UnknownName
+from slackwater.spark.delay_report import DelayReport
+from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start
+
+pytestmark = pytest.mark.spark
+
+
+@register
+class Scripted:
+    """Sheds what it is told to, batch after batch; no clock in it."""
+
+    name: ClassVar[str] = "test-scripted"
+
+    def __init__(self, ratios: tuple[float, ...]) -> None:
+        self._ratios = ratios
+        self._step = 0
+
+    def admit_per_s(self, status: Status) -> float:
+        ratio = self._ratios[min(self._step, len(self._ratios) - 1)]
+        self._step += 1
+        return status.arrived_per_s * (1 - ratio)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"step": self._step}
+
+    def resume(self, snapshot: dict[str, Any]) -> None:
+        self._step = snapshot["step"]
+
+
+def delay_of(query: Any) -> DelayReport:
+    (delay,) = sw.report(query).delays
+    return delay
+
+
+def numbered(batch: int, count: int = 500) -> list[dict[str, Any]]:
+    at_s = batch + np.arange(count) / count
+    return rows(at_s, np.zeros(count), first_id=batch * count)
+
+
+def run(spark: SparkSession, folder: Path, result: DataFrame, stream: FileStream, batches: int) -> DelayReport:
+    """One micro-batch after the other, each after the decision that follows from the last."""
+    query = start(result, folder)
+    try:
+        for batch in range(batches):
+            stream.put(numbered(batch))
+            settle(query)
+        return delay_of(query)
+    finally:
+        query.stop()
+
+
+def test_every_row_is_kept_or_counted_as_shed(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    events = sw.with_max_delay(
+        stream.read_stream(), "2 seconds", law="test-scripted", law_options={"ratios": (0.5, 0.75)}
+    )
+    delay = run(spark, tmp_path, events, stream, 5)
+    out = collected(spark, tmp_path).toPandas()
+    assert (delay.ledger.input, delay.ledger.on_time) == (2500, len(out))
+    assert delay.ledger.shed == 2500 - len(out)
+    assert out["id"].is_unique
+    # the first two batches are whole (nothing is decided before the second), then one of 50 % and two of 75 %
+    weights = out.groupby(out["id"] // 500)["shed_weight"].unique().map(list).tolist()
+    assert weights == [[1.0], [1.0], [2.0], [4.0], [4.0]]
+    kept = out.groupby(out["id"] // 500).size().to_numpy()
+    expected, deviation = np.array([250, 125, 125]), np.sqrt(500 * np.array([0.25, 0.1875, 0.1875]))
+    assert (np.abs(kept[2:] - expected) < 4.5 * deviation).all()
+    # other places in the batch each time: rand() alone would shed the same ones
+    last_two = [set(out["id"][out["id"] // 500 == batch] % 500) for batch in (3, 4)]
+    assert last_two[0] != last_two[1]
+
+
+def test_nothing_changes_while_nothing_is_shed(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    events = sw.with_max_delay(stream.read_stream(), "1 hour", weight=None)
+    delay = run(spark, tmp_path, events, stream, 3)
+    assert (delay.ledger.input, delay.ledger.shed) == (1500, 0)
+    same_rows(collected(spark, tmp_path), stream.read_batch())
+
+
+def test_a_restarted_query_goes_on_with_its_ratio_and_its_ledger(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+
+    def events() -> DataFrame:
+        return sw.with_max_delay(
+            stream.read_stream(),
+            "2 seconds",
+            name="restarted",
+            law="test-scripted",
+            law_options={"ratios": (0.75,)},
+            location=str(tmp_path / "promises"),
+        )
+
+    run(spark, tmp_path, events(), stream, 2)
+    query = start(events(), tmp_path)
+    stream.put(numbered(2))
+    settle(query)
+    delay = delay_of(query)
+    query.stop()
+    out = collected(spark, tmp_path).toPandas()
+    assert (delay.ledger.input, delay.ledger.on_time) == (1500, len(out))
+    assert set(out["shed_weight"][out["id"] >= 1000]) == {4.0}
+
+
+def test_both_promises_together(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    # micro-batches that bring only a heartbeat come in between, and leave the ratio as it is
+    shed = sw.with_max_delay(stream.read_stream(), "1 hour", law="test-scripted", law_options={"ratios": (0.5,)})
+    events = sw.with_drop_ratio(shed, "ts", "1%", arrival="arrived")
+    query = start(events, tmp_path)
+    for batch in range(4):
+        stream.put(numbered(batch))
+        settle(query)
+    report = sw.report(query)
+    query.stop()
+    (promise,), (delay,) = report.promises, report.delays
+    assert delay.ledger.input == 2000 and delay.ledger.shed > 0
+    out = collected(spark, tmp_path).toPandas()
+    assert out.groupby(out["id"] // 500)["shed_weight"].unique().map(list).tolist() == [[1.0], [1.0], [2.0], [2.0]]
+    assert promise.ledger.input == delay.ledger.on_time == len(out)
+
+
+def test_sums_and_counts_are_unbiased_and_their_errors_honest(spark: SparkSession, tmp_path: Path) -> None:
+    """Two hundred groups with the same 100 rows in each batch are two hundred runs of the same shed query."""
+    runs, per_batch, batches = 200, 100, 5
+    stream = FileStream(spark, tmp_path / "in", schema="run long, x double")
+    events = sw.with_max_delay(
+        stream.read_stream(), "2 seconds", law="test-scripted", law_options={"ratios": (0.3, 0.6, 0.8)}
+    )
+    query = start(events, tmp_path)
+    for _ in range(batches):
+        stream.put([{"run": run, "x": float(x)} for run in range(runs) for x in range(per_batch)])
+        settle(query)
+    query.stop()
+    estimates = (
+        collected(spark, tmp_path)
+        .groupBy("run")
+        .agg(
+            sw.estimated_count().alias("n"),
+            sw.count_error().alias("n_error"),
+            sw.estimated_sum("x").alias("s"),
+            sw.sum_error("x").alias("s_error"),
+            sw.estimated_avg("x").alias("m"),
+            sw.avg_error("x").alias("m_error"),
+            sw.shed_share().alias("shed"),
+        )
+        .toPandas()
+    )
+    assert len(estimates) == runs
+    truth = {"n": per_batch * batches, "s": batches * sum(range(per_batch)), "m": (per_batch - 1) / 2}
+    for name, true in truth.items():
+        assert estimates[name].mean() == pytest.approx(true, rel=0.01)
+        covered = (np.abs(estimates[name] - true) <= 1.96 * estimates[f"{name}_error"]).mean()
+        # 95 % ± four standard deviations of a share of 200
+        assert abs(covered - 0.95) <= 4 * np.sqrt(0.95 * 0.05 / runs)
+    # two whole batches, then 30 %, 60 % and 80 %
+    assert estimates["shed"].mean() == pytest.approx((0.3 + 0.6 + 0.8) / batches, abs=0.02)
+
+
+def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in").read_stream()
+    with pytest.raises(InvalidStream, match="not-a-stream"):
+        sw.with_max_delay(spark.range(3), "2 seconds")
+    with pytest.raises(InvalidStream, match="no-such-column"):
+        sw.with_max_delay(stream, "2 seconds", arrival="nowhere")
+    with pytest.raises(InvalidStream, match="not-a-timestamp"):
+        sw.with_max_delay(stream, "2 seconds", arrival="value")
+    with pytest.raises(InvalidStream, match="weight-taken"):
+        sw.with_max_delay(stream, "2 seconds", weight="value")
+    with pytest.raises(UnknownName, match="unknown-law"):
+        sw.with_max_delay(stream, "2 seconds", law="magic")
+    with pytest.raises(InvalidOption, match="no-delay-at-all"):
+        sw.with_max_delay(stream, 0)

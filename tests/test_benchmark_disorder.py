@@ -1,0 +1,39 @@
+"""The disorder benchmark runs, counts every cell, and takes up where it stopped."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from slackwater.sim.streams import stream_names
+
+SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "disorder.py"
+
+
+def load() -> Any:
+    spec = importlib.util.spec_from_file_location("bench_disorder", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_cells_are_counted_and_kept(tmp_path: Path) -> None:
+    bench = load()
+    tasks = bench.all_tasks(None, tmp_path, ("max-delay", "fixed-slack"), 2, 200)
+    assert [task[1] for task in tasks] == [f"{stream}:{seed}" for seed in range(2) for stream in stream_names()]
+    one = next(task for task in tasks if task[1] == "kim2007:0")
+    done, cells = bench.run_task(one)
+    assert done == one
+    assert len(cells) == 6
+    keep = tmp_path / "kept.jsonl"
+    keep.write_text(bench.as_line(one, cells) + "\n")
+    assert list(bench.finished([one], 1, keep)) == [(one, cells)]
+    results = {
+        name: [("generated", one[1], c) for c in cells if c.method == name] for name in ("max-delay", "fixed-slack")
+    }
+    lines = bench.summary(results)
+    assert [line["generated_cells"] for line in lines] == [3, 3]
+    assert all(line["real_cells"] == 0 for line in lines)
