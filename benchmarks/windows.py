@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 from dataclasses import asdict, dataclass
@@ -100,11 +101,16 @@ class Rate:
     processor: float
 
 
+def processor_time_s(pid: int) -> float:
+    """The processor time of a process so far (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(df: DataFrame, batches: int) -> Rate:
     """The rate over the micro-batches after the warm-up."""
-    jvm = df.sparkSession._jvm  # type: ignore[attr-defined]
-    bean = jvm.java.lang.management.ManagementFactory.getOperatingSystemMXBean()
-    processor_ns: dict[int, int] = {}
+    pid = df.sparkSession.sparkContext._gateway.proc.pid
+    processor_s: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         query = (
             df.writeStream.format("noop")
@@ -117,7 +123,7 @@ def measure(df: DataFrame, batches: int) -> Rate:
             while done < WARM_UP + batches and query.isActive:
                 query.awaitTermination(0.1)
                 done = len([p for p in query.recentProgress if p["numInputRows"] > 1])
-                processor_ns.setdefault(done, int(bean.getProcessCpuTime()))
+                processor_s.setdefault(done, processor_time_s(pid))
             if query.exception() is not None:
                 raise RuntimeError(str(query.exception()))
             progress = [p for p in query.recentProgress if p["numInputRows"] > 1][WARM_UP : WARM_UP + batches]
@@ -125,8 +131,8 @@ def measure(df: DataFrame, batches: int) -> Rate:
             query.stop()
     seconds = statistics.median(p["durationMs"]["triggerExecution"] for p in progress) / 1000
     # A batch may end between two looks; what is counted is rows between looks that saw a batch end.
-    seen = sorted(count for count in processor_ns if count >= WARM_UP)
-    used_s = (processor_ns[seen[-1]] - processor_ns[seen[0]]) / 1e9
+    seen = sorted(count for count in processor_s if count >= WARM_UP)
+    used_s = processor_s[seen[-1]] - processor_s[seen[0]]
     rows = statistics.median(p["numInputRows"] for p in progress)
     return Rate(rows / seconds, rows * (seen[-1] - seen[0]) / used_s)
 
