@@ -28,6 +28,7 @@ class Budget:
         self.rows = 0
         self.late = 0
         self._cluster_square: float | None = None
+        self._clusters = 0
         self._open = 0.0
         self._since = -math.inf
 
@@ -43,7 +44,10 @@ class Budget:
             return
         if self._open > 0 and math.isfinite(self._since):
             before = prior * prior if self._cluster_square is None else self._cluster_square
-            self._cluster_square = CLUSTER_MEMORY * before + (1.0 - CLUSTER_MEMORY) * self._open**2
+            self._clusters += 1
+            # the first ones count alike, the prior among them as one
+            fresh = max(1.0 - CLUSTER_MEMORY, 1.0 / (self._clusters + 1))
+            self._cluster_square = (1.0 - fresh) * before + fresh * self._open**2
         self._open, self._since = 0.0, now
 
     def cluster(self, prior: float) -> float:
@@ -71,6 +75,7 @@ class Budget:
             "rows": self.rows,
             "late": self.late,
             "cluster_square": self._cluster_square,
+            "clusters": self._clusters,
             "open": self._open,
             "since": self._since if math.isfinite(self._since) else None,
         }
@@ -79,5 +84,6 @@ class Budget:
         """Go on from a snapshot."""
         self.rows, self.late = int(snapshot["rows"]), int(snapshot["late"])
         self._cluster_square = snapshot["cluster_square"]
+        self._clusters = int(snapshot["clusters"])
         self._open = float(snapshot["open"])
         self._since = -math.inf if snapshot["since"] is None else float(snapshot["since"])

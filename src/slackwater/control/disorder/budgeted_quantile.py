@@ -82,6 +82,7 @@ class BudgetedQuantile:
         self._stalled_until = UNKNOWN
         self._bets: Floats = np.zeros(0)
         self._bet = UNKNOWN
+        self._probe = UNKNOWN
         self._losses: Floats = np.zeros(0)
         self._last = UNKNOWN
 
@@ -157,18 +158,23 @@ class BudgetedQuantile:
         bets = self._bets
         losses = self.ratio * rows * (bets.max() - bets)
         lost = 0.0
-        if lowest < bets.max():
-            below = batch.values < bets.max()
+        highest_bet = max(float(bets.max()), self._probe)
+        if lowest < highest_bet:
+            below = batch.values < highest_bet
             values = batch.values[below]
             counts = np.ones(len(values)) if batch.weights is None else batch.weights[below].astype(np.float64)
             losses += np.maximum(bets[:, None] - values, 0.0) @ counts
-            lost = float(counts[values < self._bet].sum())
+            lost = float(counts[values < self._probe].sum())
         self._losses = self._losses * math.exp(-rows * self.ratio / LOSS_MEMORY) + losses
-        self.budget.see_cluster(lost, now, self._wait, self._prior_cluster())
+        self.budget.see_cluster(lost, now, self._probe_wait(), self._prior_cluster())
 
     def _prior_cluster(self) -> float:
         ran = self._now - self._start
-        return PRIOR_CLUSTER * self.budget.rows / ran * self._wait if ran > 0 else 1.0
+        return PRIOR_CLUSTER * self.budget.rows / ran * self._probe_wait() if ran > 0 else 1.0
+
+    def _probe_wait(self) -> float:
+        """The wait of the promised ratio alone, which a lack of budget cannot inflate."""
+        return min(self._wait, self._now - self._probe) if math.isfinite(self._probe) else self._wait
 
     def _follow_usual(self, lateness: float, elapsed: float) -> None:
         if self._usual <= 0:
@@ -189,6 +195,8 @@ class BudgetedQuantile:
         self._bets = np.array([r - w for r, row in zip(self._references, waits, strict=True) for w in row])
         if len(self._losses) != len(self._bets):
             self._losses = np.zeros(len(self._bets))
+        # what the promised ratio alone would bet: clusters are learned from it also while nothing can be afforded
+        self._probe = now - max(self._tails[0][-1].above(self.ratio * self._tails[0][-1].rows), 0.0)
         choice = self._choose()
         self._bet = float(self._bets[choice])
         self._wait = max(now - self._bet, 0.0)
@@ -233,7 +241,7 @@ class BudgetedQuantile:
 
     def snapshot(self) -> dict[str, Any]:
         """Everything it has learned, as JSON."""
-        numbers = [self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last]
+        numbers = [self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last, self._probe]
         numbers += [self._gap, self._stalled_at, self._stalled_until]
         return {
             "budget": self.budget.snapshot(),
@@ -258,8 +266,8 @@ class BudgetedQuantile:
             self._tails.append(tails)
         self._references = [float(reference) for reference in snapshot["references"]]
         numbers = [UNKNOWN if number is None else float(number) for number in snapshot["numbers"]]
-        self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last = numbers[:7]
-        self._gap, self._stalled_at, self._stalled_until = numbers[7:]
+        self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last, self._probe = numbers[:8]
+        self._gap, self._stalled_at, self._stalled_until = numbers[8:]
         self._gaps, self._unconfirmed = snapshot["counts"]
         self._bets, self._losses = np.array(snapshot["bets"]), np.array(snapshot["losses"])
         self._standstill.resume(snapshot["recent"])
