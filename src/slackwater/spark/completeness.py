@@ -61,7 +61,8 @@ def with_drop_ratio(
         where checkpoints go, else (``local[*]`` only) a temporary folder.
 
     It costs one small job a micro-batch (some 30 ms) and some 0.2 µs of processor time a row. It cannot keep the
-    promise for a stream that gets later faster than it can learn, or where ``max_wait`` forbids it: ``report`` then says so.
+    promise for a stream that gets later faster than it can learn, or where ``max_wait`` forbids it: ``report`` then
+    says so.
     """
     completeness = Completeness.of(drop_ratio, min_wait=min_wait, max_wait=max_wait, idle_after=idle_after)
     if invalid not in ("leave out", "keep"):
