@@ -25,7 +25,9 @@ from slackwater.units import duration_text, percent, ratio
 
 
 @click.command("demo")
-@click.option("--seconds", type=click.FloatRange(5), default=120.0, show_default=True, help="How long the stream lasts.")
+@click.option(
+    "--seconds", type=click.FloatRange(5), default=120.0, show_default=True, help="How long the stream lasts."
+)
 @click.option("--drop-ratio", default="1%", show_default=True, help="The promise.")
 @click.option("--rate", type=click.IntRange(1), default=50_000, show_default=True, help="Rows per second.")
 @click.option("--fixed", default="10 seconds", show_default=True, help="The fixed watermark to compare with.")
