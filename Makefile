@@ -46,7 +46,7 @@ $(READY): requirements.lock pyproject.toml
 
 lock:                ## pin the dependencies anew
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv
-	@.venv-lock/bin/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --quiet \
+	@.venv-lock/bin/uv pip compile pyproject.toml --extra dev --extra docs --universal --generate-hashes --quiet \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
 
 wheel: $(READY)      ## build dist/*.whl

@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater.control.disorder import Batch, DisorderController, make_method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.spark.cells import Cells
 from slackwater.spark.exchange import Exchange
+from slackwater.watch.point import Lateness
 
 _REMEMBERED_BATCHES = 1000
+_MOST_SOURCES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,10 @@ class BatchReport:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """One line of a query's history."""
+    """One line of a query's history.
+
+    ``sources`` are those furthest behind: a source's number, its rows, and how far its freshest is behind the clock.
+    """
 
     batch_id: int
     clock_ms: float
@@ -63,6 +69,8 @@ class BatchRecord:
     wait_ms: float | None
     ledger: Ledger
     cause: str
+    lateness: Lateness | None = None
+    sources: tuple[tuple[str, int, float], ...] = ()
 
 
 @dataclass(slots=True)
@@ -111,18 +119,33 @@ class Keeper:
         rows = int(cells.counts.sum())
         late = 0 if report.heartbeat_ms is None else cells.below
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
-        cause = "no rows"
+        cause, lateness = "no rows", None
+        sources: tuple[tuple[str, int, float], ...] = ()
         if rows:
             self._clock_ms = report.clock_ms if math.isnan(self._clock_ms) else max(report.clock_ms, self._clock_ms)
             self._clock_reported_at_ms = report.reported_at_ms
-            cause = "first batch" if report.reference_ms is None else self._learn(report.reference_ms, cells, late)
+            if report.reference_ms is None:
+                cause = "first batch"
+            else:
+                cause = self._learn(report.reference_ms, cells, late)
+                behind_ms = self._clock_ms - report.reference_ms - cells.margins_us / 1000.0
+                lateness, sources = Lateness.of(behind_ms, cells.counts), _furthest_behind(cells, behind_ms)
         wait_ms = None
         if report.heartbeat_ms is not None:
             wait_ms = self._clock_ms - report.heartbeat_ms
             self._waited_row_ms += rows * wait_ms
             self._waited_rows += rows
         self.history.append(
-            BatchRecord(report.batch_id, self._clock_ms, report.heartbeat_ms, wait_ms, self.ledger, cause)
+            BatchRecord(
+                report.batch_id,
+                self._clock_ms,
+                report.heartbeat_ms,
+                wait_ms,
+                self.ledger,
+                cause,
+                lateness,
+                sources,
+            )
         )
 
     def _learn(self, reference_ms: float, cells: Cells, late: int) -> str:
@@ -173,3 +196,14 @@ class Keeper:
             "controller": self.controller.snapshot(),
             "waited": [self._waited_row_ms, self._waited_rows],
         }
+
+
+def _furthest_behind(cells: Cells, behind_ms: NDArray[np.float64]) -> tuple[tuple[str, int, float], ...]:
+    if cells.sources is None:
+        return ()
+    names, where = np.unique(cells.sources, return_inverse=True)
+    rows = np.bincount(where, weights=cells.counts).astype(int)
+    freshest = np.full(len(names), np.inf)
+    np.minimum.at(freshest, where, behind_ms)
+    chosen = np.argsort(-freshest, kind="stable")[:_MOST_SOURCES]
+    return tuple((str(names[i]), int(rows[i]), round(float(freshest[i]), 3)) for i in chosen)
