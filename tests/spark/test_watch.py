@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.watch.folders import Folders
+from slackwater.watching.folders import Folders
 from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
 
 pytestmark = pytest.mark.spark

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater import units
+from slackwater.cli.watched import watch_options, watched
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.spark.duel import Duel, Missing, Side, new_readings
 from slackwater.spark.report import PromiseReport
@@ -33,8 +34,19 @@ from slackwater.units import duration_text, percent, ratio
 @click.option("--fixed", default="10 seconds", show_default=True, help="The fixed watermark to compare with.")
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How the wait is found.")
 @click.option("--seed", default=0, show_default=True, help="Another seed, another stream.")
+@watch_options
 @click.option("--json", "as_json", is_flag=True, help="The outcome as JSON on standard output.")
-def command(seconds: float, drop_ratio: str, rate: int, fixed: str, method: str, seed: int, as_json: bool) -> None:
+def command(
+    seconds: float,
+    drop_ratio: str,
+    rate: int,
+    fixed: str,
+    method: str,
+    seed: int,
+    watch_port: int | None,
+    metrics_port: int | None,
+    as_json: bool,
+) -> None:
     """See a real Spark query keep a drop ratio.
 
     A generated stream, whose lateness is steady, then drifts, then comes in bursts, runs through two Spark queries
@@ -44,6 +56,7 @@ def command(seconds: float, drop_ratio: str, rate: int, fixed: str, method: str,
     Examples:
       slackwater demo
       slackwater demo --drop-ratio 0.5% --seconds 30
+      slackwater demo --watch
       slackwater demo --json | jq .kept
     """
     promised = ratio(drop_ratio, option="--drop-ratio")
@@ -51,7 +64,7 @@ def command(seconds: float, drop_ratio: str, rate: int, fixed: str, method: str,
     units.duration_ms(fixed, option="--fixed")
     status = console.status("starting Spark …")
     status.start()
-    with local_session("slackwater-demo") as spark:
+    with watched(console, watch_port, metrics_port), local_session("slackwater-demo") as spark:
         duel = Duel(spark, new_readings(rate, seconds, seed), promised, fixed, method)
         status.stop()
         try:

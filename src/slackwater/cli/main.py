@@ -18,6 +18,7 @@ VERBS = {
     "reconcile": ("slackwater.cli.reconcile", "Merge published windows and late panes into the exact table."),
     "reproduce": ("slackwater.cli.reproduce", "Run a paper's experiments again."),
     "run": ("slackwater.cli.run", "Run a query on a local Spark."),
+    "watch": ("slackwater.cli.watch", "A live page: is each promise kept, by how much, since when?"),
 }
 
 

@@ -9,8 +9,8 @@ from slackwater.control.ledger import Ledger
 from slackwater.promises import Timeliness
 from slackwater.spark.delay_keeper import DelayKeeper
 from slackwater.units import duration_text, percent
-from slackwater.watch.report_text import series_json, series_lines
-from slackwater.watch.series import Series
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import Series
 
 
 @dataclass(frozen=True, slots=True)

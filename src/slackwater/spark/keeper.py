@@ -15,7 +15,7 @@ from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.spark.cells import Cells
 from slackwater.spark.exchange import Exchange
-from slackwater.watch.point import Lateness
+from slackwater.watching.point import Lateness
 
 _REMEMBERED_BATCHES = 1000
 _MOST_SOURCES = 20

@@ -15,8 +15,8 @@ from slackwater.spark.delay_report import DelayReport, delay_report_of
 from slackwater.spark.keeper import Keeper
 from slackwater.spark.supervisor import delay_keepers_of, keepers_of, series_of
 from slackwater.units import duration_text, percent
-from slackwater.watch.report_text import series_json, series_lines
-from slackwater.watch.series import Series
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The report in a notebook, with small plots."""
-        from slackwater.watch.report_html import report_html  # loads a plotting library
+        from slackwater.watching.report_html import report_html  # loads a plotting library
 
         series = [*(promise.series for promise in self.promises), *(delay.series for delay in self.delays)]
         return report_html([one for one in series if one is not None])

@@ -11,10 +11,10 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from slackwater.spark.delay_keeper import DelayKeeper
 from slackwater.spark.keeper import Keeper
 from slackwater.spark.results import results_of
-from slackwater.watch.folders import written_to
-from slackwater.watch.point import Point
-from slackwater.watch.series import About, Series
-from slackwater.watch.series_file import SeriesWriter, series_path
+from slackwater.watching.folders import written_to
+from slackwater.watching.point import Point
+from slackwater.watching.series import About, Series
+from slackwater.watching.series_file import SeriesWriter, series_path
 
 _log = logging.getLogger("slackwater")
 

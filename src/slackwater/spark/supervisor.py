@@ -28,7 +28,7 @@ from slackwater.spark.delay_keeper import DelayKeeper, DelaySpec
 from slackwater.spark.exchange import replace
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
 from slackwater.spark.scribe import Scribe
-from slackwater.watch.series import Series
+from slackwater.watching.series import Series
 
 METRICS_PREFIX = "slackwater:"
 _log = logging.getLogger("slackwater")

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from slackwater.units import percent
-from slackwater.watch.point import QUANTILES
-from slackwater.watch.series import RECENT_MS, Series
-from slackwater.watch.verdict import clock_text, decision_text, lateness_text
+from slackwater.watching.point import QUANTILES
+from slackwater.watching.series import RECENT_MS, Series
+from slackwater.watching.verdict import clock_text, decision_text, lateness_text
 
 _DECISIONS = 3
 

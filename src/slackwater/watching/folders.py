@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from slackwater.watch.series import Series
-from slackwater.watch.series_file import PATTERN, SeriesReader
+from slackwater.watching.series import Series
+from slackwater.watching.series_file import PATTERN, SeriesReader
 
 # a promise's folder; a location of several promises; a checkpoint, or a folder of checkpoints, that has a location
 _SHAPES = ("", "*/", "slackwater/*/", "_slackwater/*/", "*/slackwater/*/", "*/_slackwater/*/")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from slackwater.control.ledger import Ledger
-from slackwater.watch.point import Lateness, Point
-from slackwater.watch.series import About, Series
+from slackwater.watching.point import Lateness, Point
+from slackwater.watching.series import About, Series
 
 START_MS = 1.7e12
 RATIO = About("6a1b-q", "peaks", "sensors", "completeness", 0.01, "budgeted-quantile", "ts")

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, TextIO
 
-from slackwater.watch.point import Point
-from slackwater.watch.series import About, Series
+from slackwater.watching.point import Point
+from slackwater.watching.series import About, Series
 
 PATTERN = "series-*.jsonl"
 _LINES = 500

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from slackwater.control.ledger import Ledger
-from slackwater.watch.folders import Folders
-from slackwater.watch.point import Point
-from slackwater.watch.report_html import report_html
-from slackwater.watch.report_text import series_json, series_lines
-from slackwater.watch.series import MOST_POINTS, Series
-from slackwater.watch.series_file import SeriesReader, SeriesWriter, series_path
-from slackwater.watch.verdict import verdict
-from tests.watch.made import DELAY, RATIO, START_MS, delay_point, ratio_point, ratio_series
+from slackwater.watching.folders import Folders
+from slackwater.watching.point import Point
+from slackwater.watching.report_html import report_html
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import MOST_POINTS, Series
+from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
+from slackwater.watching.verdict import verdict
+from tests.watching.made import DELAY, RATIO, START_MS, delay_point, ratio_point, ratio_series
 
 
 def test_a_point_comes_back_from_json_as_it_was() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 import itertools
 import math
@@ -12,7 +13,7 @@ from typing import Any, Literal
 
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
-from slackwater.watch.point import Point
+from slackwater.watching.point import Point
 
 MOST_POINTS = 1000
 RECENT_MS = 300_000.0
@@ -133,8 +134,13 @@ class Series:
 
     def between(self, from_ms: float, point: Point) -> Ledger:
         """What became of the rows after a time, up to a point."""
-        earlier = next((p for p in reversed(self.points) if p.at_ms <= from_ms), None)
+        earlier = self.at(from_ms)
         return point.ledger if earlier is None else point.ledger - earlier.ledger
+
+    def at(self, at_ms: float) -> Point | None:
+        """The last point up to a time."""
+        place = bisect.bisect_right(self.points, at_ms, key=lambda point: point.at_ms)
+        return self.points[place - 1] if place else None
 
     def lateness_bins(self, span_ms: float = RECENT_MS) -> dict[int, int]:
         """The lateness of the rows of the last minutes."""

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from slackwater.units import percent
-from slackwater.watch.point import Point, bin_edges_ms
-from slackwater.watch.series import Series
-from slackwater.watch.verdict import clock_text, decision_text, promise_text, verdict
+from slackwater.watching.point import Point, bin_edges_ms
+from slackwater.watching.series import Series
+from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
 
 _TONES = {"good": "#1a7f37", "bad": "#c62828", "open": "#7a5c00"}
 _INK, _LINE = "#7a869a", "#3b82c4"

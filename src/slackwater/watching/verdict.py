@@ -6,8 +6,8 @@ import datetime as dt
 from dataclasses import dataclass
 
 from slackwater.units import duration_text, percent
-from slackwater.watch.point import QUANTILES
-from slackwater.watch.series import About, Decision, Series
+from slackwater.watching.point import QUANTILES
+from slackwater.watching.series import About, Decision, Series
 
 
 @dataclass(frozen=True, slots=True)
