@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bokeh.models import ColumnDataSource, DataRange1d, FixedTicker, HoverTool, Legend, NumeralTickFormatter
+from bokeh.models import (
+    ColumnDataSource,
+    DataRange1d,
+    DatetimeTickFormatter,
+    FixedTicker,
+    HoverTool,
+    Legend,
+    NumeralTickFormatter,
+)
 from bokeh.plotting import figure
 
 from slackwater.watching.point import Point, bin_edges_ms
@@ -15,6 +23,7 @@ from slackwater.watching.series import MOST_POINTS, Series
 
 HEIGHT = 210
 _MINUTE_MS = 60_000.0
+_ZERO = "zero"
 LIGHT = {"ink": "#4a5568", "grid": "#e2e8f0"}
 DARK = {"ink": "#a9b4c4", "grid": "#2d3748"}
 BLUE, ORANGE, GREY, RED = "#3b82c4", "#d97706", "#8a94a6", "#d64545"
@@ -43,8 +52,13 @@ class TimeChart:
     _until: int = -1
 
     def __post_init__(self) -> None:
-        self.source = ColumnDataSource({"at": [], **{line.name: [] for line in self.lines}})
+        self.source = ColumnDataSource({"at": [], _ZERO: [], **{line.name: [] for line in self.lines}})
         drawn = _figure(self.title, x_axis_type="datetime")
+        drawn.xaxis.formatter = DatetimeTickFormatter(
+            seconds="%H:%M:%S", minsec="%H:%M:%S", minutes="%H:%M", hourmin="%H:%M", hours="%H:%M", days="%d %b"
+        )
+        drawn.xaxis.ticker.desired_num_ticks = 5
+        drawn.line("at", _ZERO, source=self.source, line_alpha=0.0)  # a range to begin with, where nothing is known yet
         for line in self.lines:
             drawn.line(
                 "at",
@@ -68,7 +82,7 @@ class TimeChart:
         if not new:
             return
         self._until = new[-1].batch
-        columns: dict[str, list[float]] = {"at": [point.at_ms for point in new]}
+        columns: dict[str, list[float]] = {"at": [point.at_ms for point in new], _ZERO: [0.0] * len(new)}
         for line in self.lines:
             columns[line.name] = [_number(line.read(series, point)) for point in new]
         self.source.stream(columns, rollover=MOST_POINTS)
@@ -85,12 +99,19 @@ class LatenessChart:
     def __post_init__(self) -> None:
         self.source = ColumnDataSource({"left": [], "right": [], "share": [], "colour": []})
         self.wait = ColumnDataSource({"x": [], "y": []})
-        drawn = _figure("lateness in the last 5 min; right of the heartbeat is late (s)", x_axis_type="log")
+        drawn = _figure("lateness, last 5 min (s)", x_axis_type="log")
+        drawn.scatter([0.1, 10.0], [0.0, 0.1], fill_alpha=0.0, line_alpha=0.0)  # a range to begin with
         drawn.quad(
             left="left", right="right", bottom=0, top="share", source=self.source, fill_color="colour", line_color=None
         )
         drawn.line(
-            "x", "y", source=self.wait, line_color=RED, line_dash="dashed", line_width=2, legend_label="heartbeat"
+            "x",
+            "y",
+            source=self.wait,
+            line_color=RED,
+            line_dash="dashed",
+            line_width=2,
+            legend_label="heartbeat now; right of it is late",
         )
         drawn.yaxis.formatter = NumeralTickFormatter(format="0.[0]%")
         drawn.xaxis.ticker = FixedTicker(ticks=[10.0**k for k in range(-3, 7)])

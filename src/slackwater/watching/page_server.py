@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import ipaddress
 import secrets
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
@@ -77,7 +79,7 @@ class PageServer:
     def url(self) -> str:
         """What to open in a browser; the token is in it where one is demanded."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/" + ("" if self.token is None else f"?token={self.token}")
+        return f"http://{host}:{self.port}/" + ("" if self.token is None else f"?token={quote(self.token)}")
 
     def close(self) -> None:
         """Stop serving."""
@@ -141,10 +143,12 @@ class _TokenOnly(AuthProvider):  # type: ignore[misc]
     @property
     def get_user(self) -> Any:
         def user(handler: RequestHandler) -> str | None:
-            asked = handler.get_argument("token", "") or handler.get_cookie(_COOKIE, "") or ""
-            if not hmac.compare_digest(asked.encode(), self._token.encode()):
+            mark = hashlib.sha256(self._token.encode()).hexdigest()
+            if hmac.compare_digest((handler.get_cookie(_COOKIE) or "").encode(), mark.encode()):
+                return "watcher"
+            if not hmac.compare_digest(handler.get_argument("token", "").encode(), self._token.encode()):
                 return None
-            handler.set_cookie(_COOKIE, asked, httponly=True, samesite="Strict")
+            handler.set_cookie(_COOKIE, mark, httponly=True, samesite="Strict")
             return "watcher"
 
         return user

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bokeh.core.templates import get_env
 from bokeh.document import Document
 from bokeh.events import DocumentReady
 from bokeh.models import Column, CustomJS, Div, InlineStyleSheet, TextInput, UIElement
-from jinja2 import Environment, FileSystemLoader
 
 from slackwater.watching import page_html as words
 from slackwater.watching.page_charts import Chart, charts_of, paint
@@ -17,6 +17,7 @@ from slackwater.watching.series import Series
 
 TICK_MS = 1000
 _HERE = Path(__file__).parent
+_TEMPLATE = (_HERE / "page.html.jinja").read_text(encoding="utf-8")
 _SHADOW_CSS = (_HERE / "page_parts.css").read_text(encoding="utf-8")
 _TELL_SCHEME = """
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
@@ -51,11 +52,9 @@ class Page:
         self._parts: dict[tuple[str, str, str], Div] = {}
         self._charts: dict[tuple[str, str], list[Chart]] = {}
         self._scheme = TextInput(name="scheme", value="light", visible=False)
-        self._scheme.on_change("value", lambda *_: self._paint())
+        self._scheme.on_change("value", lambda attr, old, new: self._paint())
         document.title = "Slackwater"
-        document.template = Environment(loader=FileSystemLoader(_HERE), autoescape=False).get_template(
-            "page.html.jinja"
-        )
+        document.template = get_env().from_string(_TEMPLATE)
         for root in (self._overview, self._detail, self._foot, self._scheme):
             document.add_root(root)
         document.js_on_event(DocumentReady, CustomJS(args={"scheme": self._scheme}, code=_TELL_SCHEME))
@@ -87,6 +86,8 @@ class Page:
         sections: list[UIElement] = []
         for series, key in zip(chosen, wanted, strict=True):
             charts = self._charts[key] = charts_of(series)
+            for chart in charts:
+                chart.update(series)
             tables = [part for part in ("decisions", "windows", "sources") if part != "sources" or series.sources]
             if series.about.kind != "completeness":
                 tables.remove("windows")
@@ -123,7 +124,7 @@ class Page:
 def _grid(children: Sequence[UIElement]) -> Column:
     styles = {
         "display": "grid",
-        "grid-template-columns": "repeat(auto-fit, minmax(min(100%, 340px), 1fr))",
+        "grid-template-columns": "repeat(auto-fit, minmax(min(100%, 420px), 1fr))",
         "gap": "12px 24px",
     }
     return Column(children=list(children), sizing_mode="stretch_width", styles=styles)
