@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.watching.folders import Folders
 from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
+from tests.watching.browser import new_browser
 
 pytestmark = pytest.mark.spark
 
@@ -88,3 +90,29 @@ def test_a_delay_has_its_series_and_a_failure_its_reason(spark: SparkSession, tm
     assert series.ledger.input == 240
     assert series.latest("mean_delay_s") is not None
     assert series.ended is not None and series.ended.startswith("failed: ")
+
+
+def test_the_page_and_the_metrics_follow_a_running_query(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    stream.put(batches(1)[0])
+    events = sw.with_drop_ratio(
+        stream.read_stream(), "ts", "20%", arrival="arrived", name="seen", location=str(tmp_path / "promises")
+    )
+    query = start(events.groupBy("sensor").count(), tmp_path, mode="complete", name="by_sensor")
+    page, metrics = sw.watch(spark, port=0), sw.serve_metrics(0)
+    try:
+        settle(query)
+        with urllib.request.urlopen(metrics.url) as answer:
+            text = answer.read().decode()
+        assert 'slackwater_rows_total{fate="on_time",promise="seen",query="by_sensor"} 60.0' in text
+        with new_browser() as browser:
+            browser.open(f"{page.url}?query={query.id}")
+            browser.until(lambda: browser.texts(".fates dd")[0] == "60", "the first micro-batch")
+            stream.put(batches(1, first=1)[0])
+            browser.until(lambda: browser.texts(".fates dd")[0] == "120", "the second, as it is committed")
+            assert browser.texts(".headline .word") == ["✓ KEPT"]
+            assert browser.complaints() == []
+    finally:
+        query.stop()
+        page.close()
+        metrics.close()

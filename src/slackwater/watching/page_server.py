@@ -113,6 +113,7 @@ class PageServer:
             self._failure = error
             self._ready.set()
             return
+        self._look()  # what is there already is read before the first visitor comes
         self._server.start()
         self._ready.set()
         loop.start()
