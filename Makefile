@@ -27,7 +27,7 @@ spark: setup         ## the tests on real Spark
 	@$(BIN)/pytest -m spark
 
 lint: $(READY)
-	@$(BIN)/ruff check src tests benchmarks && $(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks examples scripts && $(BIN)/ruff format --check src tests benchmarks examples scripts
 
 types: $(READY)
 	@$(BIN)/mypy
