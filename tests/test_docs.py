@@ -80,6 +80,8 @@ def test_every_error_condition_is_documented(site: Path) -> None:
 def test_every_clause_is_in_the_language_reference() -> None:
     page = (DOCS / "language.md").read_text()
     assert not [word for word in KEYWORDS if not re.search(rf"\| `{word}\b", page)]
+    drawn = re.findall(r">([A-Z]+)</text>", (DOCS / "images" / "grammar.svg").read_text())
+    assert set(KEYWORDS) <= set(drawn), "python scripts/grammar.py draws it anew"
 
 
 def test_every_method_and_law_is_documented_and_in_the_navigation() -> None:

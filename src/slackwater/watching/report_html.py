@@ -68,19 +68,24 @@ def _plots(series: Series) -> str:
     return text[text.index("<svg") :]
 
 
-def _over_time(axes: Axes, series: Series, title: str, value: Callable[[Point], float | None]) -> None:
+def _over_time(
+    axes: Axes, series: Series, title: str, value: Callable[[Point], float | None], promised: float = 0.0
+) -> None:
     end = series.points[-1].at_ms
     drawn = [((p.at_ms - end) / 6e4, v) for p in series.points if (v := value(p)) is not None]
     axes.set_title(title, fontsize=8, loc="left")
     axes.plot([x for x, _ in drawn], [y for _, y in drawn], color=_LINE, linewidth=1.2)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.1 * max([promised, *(y for _, y in drawn)], default=0.0) or 1.0)
     axes.set_xlabel("minutes", fontsize=7, color=_INK)
+    axes.locator_params(nbins=5)
+    if promised:
+        axes.axhline(promised, color=_TONES["bad"], linewidth=0.8, linestyle="--")
 
 
 def _drop_ratio(axes: Axes, series: Series) -> None:
     promised = series.about.promised
-    _over_time(axes, series, f"drop ratio, % (promised {percent(promised)})", lambda p: 100 * p.ledger.drop_ratio)
-    axes.axhline(100 * promised, color=_TONES["bad"], linewidth=0.8, linestyle="--")
+    title = f"drop ratio, % (promised {percent(promised)})"
+    _over_time(axes, series, title, lambda p: 100 * p.ledger.drop_ratio, 100 * promised)
 
 
 def _wait(axes: Axes, series: Series) -> None:
@@ -108,8 +113,7 @@ def _lateness(axes: Axes, series: Series) -> None:
 
 
 def _delay(axes: Axes, series: Series) -> None:
-    _over_time(axes, series, "delay, s", lambda p: p.delay_s)
-    axes.axhline(series.about.promised, color=_TONES["bad"], linewidth=0.8, linestyle="--")
+    _over_time(axes, series, "delay, s", lambda p: p.delay_s, series.about.promised)
 
 
 def _shed(axes: Axes, series: Series) -> None:
