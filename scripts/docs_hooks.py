@@ -1,4 +1,4 @@
-"""Pages that are made from the code when the documentation is built: every metric, every error condition."""
+"""Pages that are made from the code when the documentation is built: every verb, metric and error condition."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import click
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "slackwater"
 _CONDITION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
@@ -17,9 +19,36 @@ def on_files(files: Any, config: Any) -> Any:
     """MkDocs asks which pages there are."""
     from mkdocs.structure.files import File
 
+    files.append(File.generated(config, "reference/cli.md", content=command_page()))
     files.append(File.generated(config, "reference/metrics.md", content=metrics_page()))
     files.append(File.generated(config, "reference/errors.md", content=errors_page()))
     return files
+
+
+def command_page() -> str:
+    """The page of all verbs, each as its own ``--help`` says it."""
+    from slackwater.cli.main import command
+
+    lines = [
+        "# The command",
+        "",
+        "Ends with 0 (kept, done), 1 (a promise broken, or the query failed) or 2 (bad input). "
+        "`slackwater --debug …` shows a traceback where there would be none.",
+    ]
+    for name, verb in _verbs("slackwater", command):
+        told = verb.get_help(click.Context(verb, info_name=name, terminal_width=84, max_content_width=84))
+        lines += ["", f"## {name}", "", "```text", told, "```"]
+    return "\n".join([*lines, ""])
+
+
+def _verbs(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for verb in command.list_commands(context):
+            found = command.get_command(context, verb)
+            assert found is not None
+            yield from _verbs(f"{name} {verb}", found)
 
 
 def metrics_page() -> str:

@@ -39,6 +39,11 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The verbs first: they are what a person looks for."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         named = [verb for verbs in self._sections.values() for verb in verbs]
         rest = [verb for verb in self._verbs if verb not in named]
