@@ -158,6 +158,9 @@ class Supervisor(StreamingQueryListener):
                 cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
                 reported_at_ms=reported_at_ms,
                 state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
+                source_names={
+                    n["source"]: n["name"] for k in ("oldest", "any_one") if (n := metrics.get(k)) is not None
+                },
             )
         )
         replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))

@@ -68,8 +68,8 @@ def _lateness(series: Series) -> Samples:
 
 
 def _sources(series: Series) -> Samples:
-    for source, (_rows, behind_ms) in series.sources.items():
-        yield (source,), behind_ms / 1e3
+    for source, heard in series.sources.items():
+        yield (source,), heard.behind_ms / 1e3
 
 
 MEASURES = (

@@ -137,8 +137,8 @@ def windows(series: Series) -> str:
 
 def sources(series: Series) -> str:
     """The sources that are furthest behind."""
-    furthest = sorted(series.sources.items(), key=lambda item: -item[1][1])[:_ROWS]
-    lines = [(name, f"{rows:,}", wait_text(series.about, behind)) for name, (rows, behind) in furthest]
+    furthest = sorted(series.sources.items(), key=lambda item: -item[1].behind_ms)[:_ROWS]
+    lines = [(name, f"{heard.rows:,}", wait_text(series.about, heard.behind_ms)) for name, heard in furthest]
     return _table("Sources, furthest behind first", ("source", "rows", "behind the clock"), lines, "")
 
 

@@ -22,6 +22,7 @@ RECENT_MS = 300_000.0
 _MOST_DECISIONS = 200
 _MOST_WINDOWS = 30
 _MOST_SOURCES = 50
+_SILENT_BATCHES = 100
 Kind = Literal["completeness", "timeliness", "precision"]
 
 
@@ -63,6 +64,15 @@ class Closed:
     late_panes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A source: its rows so far, how far behind the clock the freshest of its latest was, and in which micro-batch."""
+
+    rows: int
+    behind_ms: float
+    batch: int
+
+
 class Series:
     """Everything that is remembered of a promise. No clock, no I/O.
 
@@ -75,7 +85,7 @@ class Series:
         self.points: list[Point] = []
         self.decisions: deque[Decision] = deque(maxlen=_MOST_DECISIONS)
         self.closed: deque[Closed] = deque(maxlen=_MOST_WINDOWS)
-        self.sources: dict[str, tuple[int, float]] = {}
+        self.sources: dict[str, Heard] = {}
         self.kept: bool | None = None
         self.since_ms: float | None = None
         self.seen_ms = math.nan
@@ -103,11 +113,7 @@ class Series:
         self.saw(point.at_ms)
         self._note_decision(point)
         self._note_windows(before, point)
-        for source, rows, behind_ms in point.sources:
-            total, _ = self.sources.pop(source, (0, 0.0))
-            self.sources[source] = (total + rows, behind_ms)
-        while len(self.sources) > _MOST_SOURCES:
-            self.sources.pop(next(iter(self.sources)))
+        self._note_sources(point)
         kept = self._keeps(point)
         if kept is not None and kept != self.kept:
             self.kept, self.since_ms = kept, point.at_ms
@@ -175,6 +181,19 @@ class Series:
             made = Decision(point.at_ms, point.batch, point.cause, point.wait_ms, point.shed_ratio, point.at_ms)
             self.decisions.append(made)
 
+    def _note_sources(self, point: Point) -> None:
+        for source, rows, behind_ms in point.sources:
+            total = self.sources.pop(source).rows if source in self.sources else 0
+            self.sources[source] = Heard(total + rows, behind_ms, point.batch)
+        while self.sources:
+            longest_silent = next(iter(self.sources))
+            if (
+                len(self.sources) <= _MOST_SOURCES
+                and self.sources[longest_silent].batch > point.batch - _SILENT_BATCHES
+            ):
+                return
+            del self.sources[longest_silent]
+
     def _note_windows(self, before: Point | None, point: Point) -> None:
         if point.window_ms is None:
             return
@@ -197,7 +216,7 @@ class Series:
             "points": [point.as_json() for point in self.points],
             "decisions": [asdict(decision) for decision in self.decisions],
             "closed": [asdict(closed) for closed in self.closed],
-            "sources": self.sources,
+            "sources": {name: asdict(heard) for name, heard in self.sources.items()},
             "kept": self.kept,
             "since_ms": self.since_ms,
             "seen_ms": self.seen_ms if math.isfinite(self.seen_ms) else None,
@@ -212,7 +231,7 @@ class Series:
         series.points = [Point.from_json(values) for values in snapshot["points"]]
         series.decisions.extend(Decision(**values) for values in snapshot["decisions"])
         series.closed.extend(Closed(**values) for values in snapshot["closed"])
-        series.sources = {name: (int(n), float(b)) for name, (n, b) in snapshot["sources"].items()}
+        series.sources = {name: Heard(**values) for name, values in snapshot["sources"].items()}
         series.kept, series.since_ms, series.ended = snapshot["kept"], snapshot["since_ms"], snapshot["ended"]
         series.seen_ms = math.nan if snapshot["seen_ms"] is None else snapshot["seen_ms"]
         series.batches = snapshot["batches"]
