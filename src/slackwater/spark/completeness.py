@@ -125,9 +125,13 @@ def observed_events(
     ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
     now_us = F.unix_micros(F.current_timestamp())
-    marked = events.withColumn("__sw_event_us", F.unix_micros(F.col(f"`{spec.column}`")))
-    event, cell, reference = F.col("__sw_event_us"), F.col("__sw_cell"), reference_us(spark, spec.exchange)
-    arrived, metrics = now_us, [F.count(F.lit(1)).alias("rows"), _once(reference).alias("reference_us")]
+    control = reference_us(spark, spec.exchange)
+    # a column, though the same in every row: each mention of a subquery is planned anew in each micro-batch
+    marked = events.select(
+        "*", F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"), control.alias("__sw_reference_us")
+    )
+    event, reference, cell = F.col("__sw_event_us"), F.col("__sw_reference_us"), F.col("__sw_cell")
+    arrived, metrics = now_us, [F.count(F.lit(1)).alias("rows"), _once(control).alias("reference_us")]
     if arrival is not None:
         marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us))
         arrived = F.col("__sw_arrival_us")
@@ -137,7 +141,7 @@ def observed_events(
     valid = F.coalesce((event <= arrived + _DAY_US) & ~unset_clock, F.lit(False))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
     placed = cell_column(event - F.coalesce(reference, arrived), valid, spec.sources)
-    marked = marked.withColumn("__sw_cell", placed)
+    marked = marked.withColumn("__sw_cell", placed).drop("__sw_reference_us")
     if not keep_heartbeat:
         marked = marked.drop("__sw_event_us")
     metrics.append(count_cells(cell, spec.sources).alias("cells"))
