@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from slackwater.spark.report import Report, report
     from slackwater.spark.streams import stream
     from slackwater.spark.timeliness import with_max_delay
+    from slackwater.spark.watch import watch
     from slackwater.spark.windowed import window
+    from slackwater.watching.metrics import serve_metrics
 
 __all__ = [
     "Report",
@@ -51,10 +53,12 @@ __all__ = [
     "ordered",
     "reconcile",
     "report",
+    "serve_metrics",
     "shed_share",
     "sql",
     "stream",
     "sum_error",
+    "watch",
     "window",
     "with_drop_ratio",
     "with_max_delay",
@@ -76,10 +80,12 @@ _HOMES = {
     "ordered": "slackwater.spark.delivery",
     "reconcile": "slackwater.spark.reconcile",
     "report": "slackwater.spark.report",
+    "serve_metrics": "slackwater.watching.metrics",
     "shed_share": "slackwater.spark.estimates",
     "sum_error": "slackwater.spark.estimates",
     "sql": "slackwater.spark.query",
     "stream": "slackwater.spark.streams",
+    "watch": "slackwater.spark.watch",
     "window": "slackwater.spark.windowed",
     "with_drop_ratio": "slackwater.spark.completeness",
     "with_max_delay": "slackwater.spark.timeliness",

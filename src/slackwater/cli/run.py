@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from slackwater.cli.watched import watch_options, watched
 from slackwater.errors import InvalidOption
 from slackwater.language import parse
 from slackwater.plan import explain
@@ -31,6 +32,7 @@ from slackwater.units import duration_ms
 @click.option(
     "--for", "duration", default=None, help="Stop after this time ('60 s'); else when nothing comes any more."
 )
+@watch_options
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
 @click.pass_context
 def command(
@@ -42,6 +44,8 @@ def command(
     sink: str,
     checkpoint: Path | None,
     duration: str | None,
+    watch_port: int | None,
+    metrics_port: int | None,
     as_json: bool,
 ) -> None:
     """Run the query in FILE on a local Spark and report its promise.
@@ -50,6 +54,7 @@ def command(
     Examples:
       slackwater run peaks.sql --source generator:1000 --for '30 s'
       slackwater run peaks.sql --source json:in --schema 'ts TIMESTAMP, value DOUBLE' --sink parquet:out
+      slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
     """
     from slackwater.spark.runner import Sink, Source, run_text  # Spark is loaded only when it is needed
     from slackwater.spark.session import local_session
@@ -60,7 +65,11 @@ def command(
     came_from, goes_to = Source.of(source, schema), Sink.of(sink)
     console = Console(stderr=True)
     started = time.monotonic()
-    with console.status("starting Spark …") as status, local_session("slackwater-run") as spark:
+    with (
+        watched(console, watch_port, metrics_port),
+        console.status("starting Spark …") as status,
+        local_session("slackwater-run") as spark,
+    ):
         outcome = run_text(
             spark,
             text,

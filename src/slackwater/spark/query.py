@@ -20,6 +20,7 @@ from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.numbers import NUMBER_TIME, number_time
 from slackwater.spark.ordered import ordered_windows
 from slackwater.spark.panes import native_windows
+from slackwater.spark.results import observe_results
 from slackwater.spark.streams import describe, registration_of, table_of
 
 DEFAULT_SHARDS = 16
@@ -93,6 +94,7 @@ def run_query(
         result = native_windows(spark, plan, observed, promise)
     else:
         result = ordered_windows(spark, plan, observed, promise, shards)
+    result = observe_results(result, promise.name, with_late_panes=plan.late is Late.PANES)
     outer = plan.shape.outer if plan.shape is not None else None
     if outer is None:
         return result
