@@ -193,7 +193,7 @@ class BudgetedQuantile:
         now = self._front if clock is None else clock
         self._references = [now] if clock is None else [now, self._front]
         rate = self.budget.rate(self._prior_cluster())
-        waits = [[self._wait_for(tail, rate) for tail in tails] for tails in self._tails]
+        waits = [self._waits_for(tails, rate) for tails in self._tails]
         self._bets = np.array([r - w for r, row in zip(self._references, waits, strict=True) for w in row])
         if len(self._losses) != len(self._bets):
             self._losses = np.zeros(len(self._bets))
@@ -221,11 +221,16 @@ class BudgetedQuantile:
                 return other
         return best
 
-    def _wait_for(self, tail: Tail, rate: float) -> float:
-        affordable = rate * tail.rows
-        if affordable >= 1.0:
-            return max(tail.above(affordable), 0.0)
-        return max(tail.highest(), 0.0) * (1.0 + self.margin)
+    def _waits_for(self, tails: list[Tail], rate: float) -> list[float]:
+        """What each tail proposes; where the rate leaves one not even a row, what the next longer one does."""
+        waits: list[float] = []
+        for tail in reversed(tails):
+            affordable = rate * tail.rows
+            if affordable >= 1.0:
+                waits.append(max(tail.above(affordable), 0.0))
+            else:
+                waits.append(waits[-1] if waits else max(tail.highest(), 0.0) * (1.0 + self.margin))
+        return waits[::-1]
 
     def _hold_back(self, heartbeat: float, now: float) -> float:
         """The heartbeat, kept behind where the stream itself is."""
