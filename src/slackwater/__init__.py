@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from slackwater.spark.query import sql
     from slackwater.spark.reconcile import reconcile
     from slackwater.spark.report import Report, report
+    from slackwater.spark.standing import standing
     from slackwater.spark.streams import stream
     from slackwater.spark.timeliness import with_max_delay
     from slackwater.spark.windowed import window
@@ -53,6 +54,7 @@ __all__ = [
     "report",
     "shed_share",
     "sql",
+    "standing",
     "stream",
     "sum_error",
     "window",
@@ -79,6 +81,7 @@ _HOMES = {
     "shed_share": "slackwater.spark.estimates",
     "sum_error": "slackwater.spark.estimates",
     "sql": "slackwater.spark.query",
+    "standing": "slackwater.spark.standing",
     "stream": "slackwater.spark.streams",
     "window": "slackwater.spark.windowed",
     "with_drop_ratio": "slackwater.spark.completeness",

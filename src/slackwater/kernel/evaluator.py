@@ -31,6 +31,7 @@ _APART = 0.2
 _SIGNIFICANT = 4.0  # (two standard errors)²
 _CELLS = 1 << 22
 _NORMALITY_EVERY = 16
+_ENOUGH = 255  # past some tens of evaluations their number changes nothing
 
 
 class StandingEvaluator:
@@ -68,7 +69,7 @@ class StandingEvaluator:
             for belief in np.unique(self.queries.belief):
                 mine = self.queries.belief == belief
                 end = model.two_sided_quantile(np.array([calibration.lasting_belief(float(belief))]))
-                self._state[mine, LASTING] = np.log(end[0] / self.queries.z[mine])
+                self._state[mine, LASTING] = np.float32(np.log(end[0] / self.queries.z[mine]))
         queries = self.queries
         self._fixed = np.column_stack([queries.bound, queries.relative, queries.belief, queries.z])
         self._held_drift = np.zeros(size)
@@ -131,19 +132,35 @@ class StandingEvaluator:
 
     def grow(self, streams: int) -> None:
         """Make room for more streams."""
-        if streams <= self.queries.streams:
-            return
-        self.queries = self.queries.over(streams)
+        if streams > self.queries.streams:
+            self.queries = self.queries.over(streams)
+            self._make_room(streams)
+
+    def _make_room(self, streams: int) -> None:
         self.estimator.grow(streams)
         self.normality.grow(streams)
         self.history.grow(streams)
-        self._silent = np.concatenate([self._silent, np.zeros(streams - len(self._silent), dtype=np.bool_)])
+        more = streams - len(self._silent)
+        self._silent = np.concatenate([self._silent, np.zeros(more, dtype=np.bool_)])
 
     def tick(self, now: float, streams: Ints, times: Floats, values: Floats) -> Answers:
         """Take in the rows that came, and evaluate what is due at ``now``; without rows, a tick of the clock alone.
 
         ``now`` is in the time of the streams and must not run backwards: a tick before the last one counts as at it.
         """
+        now = max(now, self.now)
+        self.absorb(now, streams, times, values)
+        # Zhu 2004, footnote 1: the last tick that is not after the deadline.
+        due = np.flatnonzero(self.next_at < now + self.period * (1.0 - 1e-9))
+        if self.period == 0.0:
+            due = np.flatnonzero(self.next_at <= now)
+        due = self._admitted(due, now)
+        answers = self._evaluate_all(due, now)
+        self.evaluations += len(answers)
+        return answers
+
+    def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> None:
+        """Take in the rows of a tick and evaluate nothing: a window's extreme needs every tick, an answer does not."""
         now = max(now, self.now)
         if now > self.now and np.isfinite(self.now):
             self._gaps.append(now - self.now)
@@ -162,14 +179,6 @@ class StandingEvaluator:
             self.normality.step(self.estimator)
         self.history.append(now, np.nan_to_num(self._guesses(now)))
         self._correlate()
-        # Zhu 2004, footnote 1: the last tick that is not after the deadline.
-        due = np.flatnonzero(self.next_at < now + self.period * (1.0 - 1e-9))
-        if self.period == 0.0:
-            due = np.flatnonzero(self.next_at <= now)
-        due = self._admitted(due, now)
-        answers = self._evaluate_all(due, now)
-        self.evaluations += len(answers)
-        return answers
 
     def _guesses(self, now: float) -> Floats:
         return interruptions.best_guess(self.estimator, now, self._silent, self._trusted_drift())
@@ -351,7 +360,10 @@ class StandingEvaluator:
             # Neither loop winds down while the other one decides.
             state[CAUTION] = np.maximum(state[CAUTION], state[LASTING] - _APART)
             state[LASTING] = np.maximum(state[LASTING], state[CAUTION] - _APART)
-        state[COUNT] += told
+        state[COUNT] = np.minimum(state[COUNT] + told, _ENOUGH)
+        # Kept as they are put away, so that a restart changes no answer.
+        for column in (CAUTION, LASTING, MEAN_TICKS):
+            state[column] = state[column].astype(np.float32)
 
     def _audited(
         self, state: Floats, due: Ints, rows: sparse.csr_matrix, ticks: Floats, draw: np.random.Generator
@@ -385,37 +397,66 @@ class StandingEvaluator:
         return longest
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Everything needed to go on after a restart, as arrays by name (the queries themselves excepted)."""
+        """Everything needed to go on after a restart, as arrays by name (the queries themselves excepted).
+
+        Some 30 bytes a query: what the bound and the history tell is left out.
+        """
+        learned = self._state[:, [CAUTION, LASTING, MEAN_TICKS]].astype(np.float32)
         own = {
             "clock": np.array([self.now, self.period, *self._gaps]),
             "counts": np.array([self.evaluations, self._correlate_at]),
-            "next_at": self.next_at,
-            "status": self.status,
-            "state": self._state,
-            "held_drift": self._held_drift,
-            "extreme": self._extreme,
-            "by_model": self._by_model,
+            "query.next_at": self.next_at,
+            "query.held": self._state[:, HELD].copy(),
+            "query.held_tick": self._state[:, HELD_TICK].astype(np.int32),
+            "query.learned": learned,
+            "query.count": np.minimum(self._state[:, COUNT], _ENOUGH).astype(np.uint8),
+            "query.flags": (self.status | (self._by_model.astype(np.int8) << 2)).astype(np.uint8),
             "silent": self._silent,
             "loadings": self._correlation.loadings,
             "specific": self._correlation.specific,
         }
+        if self.options.value_and_drift or self.options.capacity is not None:
+            own["query.held_at"], own["query.held_drift"] = self._state[:, HELD_AT].copy(), self._held_drift
+        if self.options.landmark is not None:
+            own["query.extreme"] = self._extreme
         streams = {f"streams.{name}": array for name, array in self.estimator.snapshot().items()}
         history = {f"history.{name}": array for name, array in self.history.snapshot().items()}
-        return {**own, **streams, **history}
+        normality = {f"normality.{name}": array for name, array in self.normality.snapshot().items()}
+        return {**own, **streams, **history, **normality}
 
-    def resume(self, snapshot: dict[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot of an evaluator with the same queries and options."""
+    def resume(self, snapshot: dict[str, NDArray[Any]], came_from: Ints | None = None) -> None:
+        """Go on from a snapshot of an evaluator with the same queries and options.
+
+        ``came_from``: where each query stood in the snapshot, −1 for a new one, if they are not the same.
+        """
         self.now, self.period = float(snapshot["clock"][0]), float(snapshot["clock"][1])
         self._gaps = deque(snapshot["clock"][2:].tolist(), maxlen=15)
         self.evaluations, self._correlate_at = (int(count) for count in snapshot["counts"])
-        self.next_at, self.status = np.array(snapshot["next_at"]), np.array(snapshot["status"])
-        self._state, self._held_drift = np.array(snapshot["state"]), np.array(snapshot["held_drift"])
-        self._extreme, self._by_model = np.array(snapshot["extreme"]), np.array(snapshot["by_model"])
+        into: slice | Ints = slice(None)
+        rows: slice | Ints = slice(None)
+        if came_from is not None:
+            into = np.flatnonzero(came_from >= 0)
+            rows = came_from[into]
+        mine = {name: array[rows] for name, array in _below(snapshot, "query.").items()}
+        flags = mine["flags"].astype(np.int8)
+        self.next_at[into], self.status[into], self._by_model[into] = mine["next_at"], flags & 3, flags > 3
+        bound, relative = self.queries.bound[into], self.queries.relative[into]
+        state = np.zeros((len(flags), 8))
+        state[:, HELD], state[:, HELD_TICK], state[:, COUNT] = mine["held"], mine["held_tick"], mine["count"]
+        state[:, EPSILON] = np.where(relative, bound * np.abs(mine["held"]), bound)
+        state[:, [CAUTION, LASTING, MEAN_TICKS]] = mine["learned"]
+        if "held_at" in mine:
+            state[:, HELD_AT], self._held_drift[into] = mine["held_at"], mine["held_drift"]
+        if "extreme" in mine:
+            self._extreme[into] = mine["extreme"]
+        self._state[into] = state
         self._silent = np.array(snapshot["silent"])
         self._correlation = type(self._correlation)(snapshot["loadings"], snapshot["specific"])
         self.estimator.resume(_below(snapshot, "streams."))
         self.history.resume(_below(snapshot, "history."))
-        self.normality.grow(self.estimator.streams)
+        self.normality.resume(_below(snapshot, "normality."))
+        self.queries = self.queries.over(max(self.queries.streams, self.estimator.streams))
+        self._make_room(self.queries.streams)
 
 
 def _below(snapshot: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
