@@ -137,6 +137,11 @@ class Shard:
         return pack(header, {"marks": self._weights.marks, **self._evaluator.snapshot()})
 
 
+def known_streams(state: bytes | None) -> list[str]:
+    """The streams that a state knows of."""
+    return [] if state is None else list(unpack(state)[0]["streams"])
+
+
 def _frame(
     ids: NDArray[Any],
     at: float,

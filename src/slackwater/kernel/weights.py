@@ -68,6 +68,22 @@ class ShardWeights:
         return self._over[1], list(names)
 
 
+def member_name(group: str, stream: str) -> str:
+    """A stream as a member of a group."""
+    return f"{group}\x1f{stream}"
+
+
+def members(names: list[str], weight: float, average: bool, within: str | float, confidence: float) -> ShardWeights:
+    """Queries whose members are all streams seen in their group: a weight each, over their number for an average.
+
+    >>> members([member_name("a", "s0"), member_name("a", "s1")], 1.0, True, 2.0, 0.9).queries.weights.toarray()
+    array([[0.5, 0.5]])
+    """
+    frame = pd.DataFrame({"query": [name.partition("\x1f")[0] for name in names], "stream": names})
+    count = frame.groupby("query")["stream"].transform("size") if average else 1
+    return ShardWeights(frame.assign(weight=weight / count), within, confidence)
+
+
 def came_from(now: Marks, before: Marks) -> NDArray[np.int64]:
     """Where each mark stood before; −1 for a new one."""
     if len(before) == 0:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
@@ -25,7 +25,8 @@ from slackwater import units
 from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.shard import Shard
+from slackwater.kernel.shard import Shard, known_streams
+from slackwater.kernel.weights import ShardWeights
 from slackwater.promises import Duration, Precision
 from slackwater.spark.clock import clock_ticks
 from slackwater.spark.location import exchange_for
@@ -92,7 +93,7 @@ def standing(
     options = EvaluatorOptions(
         aggregate="linear" if aggregate == "sum" else aggregate,
         window=None if window is None else units.duration_ms(window, option="window"),
-        landmark=None if landmark is None else _landmark_ms(spark, landmark),
+        landmark=None if landmark is None else landmark_ms(spark, landmark),
         method=method,
         k=k,
         value_and_drift=value_and_drift,
@@ -103,61 +104,83 @@ def standing(
     table, kind = _weights(
         spark, weights, WeightsTable("", query, stream, weight, within, confidence, count), name, location
     )
-    keys = shard_keys(count)
-    every = F.explode(F.array(*(F.lit(key) for key in keys))).alias("shard")
     rows = values.where(F.col(f"`{stream}`").isNotNull()).select(
-        every,
+        F.explode(F.array(*(F.lit(key) for key in shard_keys(count)))).alias("shard"),
         F.col(f"`{stream}`").cast("string").alias("stream"),
+        *time_and_value(time, value),
+    )
+    ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), clock_file)
+    return evaluated(rows, ticks, table.shard_of, options, count, StructField(query, kind))
+
+
+def time_and_value(time: str, value: str) -> tuple[Column, Column]:
+    """A row's time and value as the shards take them."""
+    return (
         F.unix_micros(F.col(f"`{time}`").cast("timestamp")).alias("at_us"),
         F.col(f"`{value}`").cast("double").alias("value"),
-        F.lit(None).cast("long").alias("clock_ms"),
     )
-    ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), clock_file).select(
-        every,
-        F.lit(None).cast("string").alias("stream"),
-        F.lit(None).cast("long").alias("at_us"),
-        F.lit(None).cast("double").alias("value"),
+
+
+def evaluated(
+    rows: DataFrame,
+    ticks: DataFrame,
+    weights: Callable[[int, list[str]], ShardWeights],
+    options: EvaluatorOptions,
+    shards: int,
+    query: StructField,
+) -> DataFrame:
+    """The answers of all shards: rows (shard, stream, at_us, value) go to theirs, ticks of the clock to each.
+
+    ``weights`` gives a shard's queries from its number and the streams that it has seen.
+    """
+    keys = shard_keys(shards)
+    nothing = F.lit(None)
+    clock = ticks.select(
+        F.explode(F.array(*(F.lit(key) for key in keys))).alias("shard"),
+        nothing.cast("string").alias("stream"),
+        nothing.cast("long").alias("at_us"),
+        nothing.cast("double").alias("value"),
         "clock_ms",
     )
     schema = StructType(
         [
-            StructField(query, kind),
+            query,
             StructField("at", TimestampType()),
             *(StructField(column, DoubleType()) for column in ("value", "drift", "error_bound")),
             StructField("interrupted_streams", LongType()),
             StructField("next_evaluation_at", TimestampType()),
         ]
     )
-    return (
-        rows.unionByName(ticks)
-        .groupBy("shard")
-        .applyInPandasWithState(_evaluate(table, options, keys), schema, "state binary", "append", "NoTimeout")
-    )
 
-
-def _evaluate(
-    table: WeightsTable, options: EvaluatorOptions, keys: list[int]
-) -> Callable[[Any, Iterator[pd.DataFrame], Any], Iterator[pd.DataFrame]]:
     def evaluate(key: Any, parts: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         frame = pd.concat(list(parts), ignore_index=True)
         number = keys.index(int(key[0]))
-        shard = Shard(table.shard(number), options, number, bytes(state.get[0]) if state.exists else None)
         data = frame[frame["stream"].notna()]
-        clock = frame["clock_ms"].max()
+        names = data["stream"].to_numpy(dtype=object)
+        before = bytes(state.get[0]) if state.exists else None
+        known = known_streams(before)
+        seen = known + [name for name in dict.fromkeys(names) if name not in set(known)]
+        shard = Shard(weights(number, seen), options, number, before)
+        clock_ms = frame["clock_ms"].max()
         found = shard.tick(
-            data["stream"].to_numpy(dtype=object),
+            names,
             data["at_us"].to_numpy(dtype=np.float64, na_value=np.nan) / 1e3,
             data["value"].to_numpy(dtype=np.float64, na_value=np.nan),
-            None if pd.isna(clock) else float(clock),
+            None if pd.isna(clock_ms) else float(clock_ms),
         )
         state.update((shard.state(),))
         if len(found):
             found["drift"] *= 1e3  # per second
             for column in ("at", "next_evaluation_at"):
                 found[column] = pd.to_datetime((found[column] * 1e3).round(), unit="us", utc=True)
-            yield found.rename(columns={"query": table.query})
+            yield found.rename(columns={"query": query.name})
 
-    return evaluate
+    return (
+        rows.withColumn("clock_ms", nothing.cast("long"))
+        .unionByName(clock)
+        .groupBy("shard")
+        .applyInPandasWithState(evaluate, schema, "state binary", "append", "NoTimeout")
+    )
 
 
 def _check_columns(values: DataFrame, stream: str, time: str, value: str) -> None:
@@ -172,7 +195,7 @@ def _check_columns(values: DataFrame, stream: str, time: str, value: str) -> Non
         raise InvalidStream("not-a-number", f"value={value!r} is no number", "cast it first")
 
 
-def _landmark_ms(spark: SparkSession, landmark: Any) -> float:
+def landmark_ms(spark: SparkSession, landmark: Any) -> float:
     try:
         at = pd.Timestamp(landmark)
     except (ValueError, TypeError) as error:
