@@ -349,9 +349,6 @@ class StandingEvaluator:
             held.caution = np.maximum(held.caution, held.lasting - _APART)
             held.lasting = np.maximum(held.lasting, held.caution - _APART)
         held.count = np.minimum(held.count + told, ENOUGH)
-        # Single precision from here on, as they are put away: a restart changes no answer.
-        for name in ("caution", "lasting", "mean_ticks"):
-            setattr(held, name, getattr(held, name).astype(np.float32).astype(np.float64))
 
     def _audited(self, held: Held, due: Ints, ticks: Floats, draw: np.random.Generator) -> Floats:
         """Whether the held answer was outside its bound at a random tick while it stood (1) or not (0)."""

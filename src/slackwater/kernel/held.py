@@ -20,6 +20,7 @@ Ints = NDArray[np.int64]
 ENOUGH = 255  # past some tens of evaluations their number changes nothing
 
 # A row: the answer and the signed bound in double precision, then four single words.
+_ROW = np.dtype("V32")
 _CAUTION, _LASTING, _MEAN_TICKS, _TICK = 4, 5, 6, 7
 
 
@@ -54,6 +55,7 @@ class HeldAnswers:
         size = queries.queries
         self._block = np.zeros((size, 8), dtype=np.float32)
         self._wide, self._whole = self._block.view(np.float64), self._block.view(np.int32)
+        self._rows = self._block.view(_ROW).ravel()  # moved in one piece
         self._wide[:, 1] = np.where(queries.relative, -queries.bound, queries.bound)
         self._any_relative = bool(np.any(queries.relative))
         self._beliefs, kind = np.unique(queries.belief, return_inverse=True)
@@ -93,12 +95,12 @@ class HeldAnswers:
         wide[:, 0], wide[:, 1] = held.value, np.where(held.relative, -held.bound, held.bound)
         rows[:, _CAUTION], rows[:, _LASTING], rows[:, _MEAN_TICKS] = held.caution, held.lasting, held.mean_ticks
         rows.view(np.int32)[:, _TICK] = held.tick
-        self._block[due] = rows
+        self._rows[due] = rows.view(_ROW).ravel()
         self._count[due] = held.count
 
     def ticks(self, due: Ints) -> Ints:
         """When some queries were last evaluated."""
-        return self._whole[due, _TICK].astype(np.int64)
+        return np.asarray(self._whole[due, _TICK], dtype=np.int64)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """What is not known from the queries, as arrays by name."""
