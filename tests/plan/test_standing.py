@@ -6,7 +6,8 @@ import pytest
 
 from slackwater.errors import QueryTextError
 from slackwater.language import parse
-from slackwater.plan.standing import StandingShape, standing_shape
+from slackwater.plan import Catalog
+from slackwater.plan.standing import StandingShape, explain_standing, standing_shape
 
 COLUMNS = ["symbol", "ts", "price", "floor"]
 
@@ -75,3 +76,14 @@ def test_what_is_no_standing_query(text: str, said: str) -> None:
     with pytest.raises(QueryTextError, match="not-standing") as found:
         shape(f"{text} WITHIN 2 CONFIDENCE 95%")
     assert said in str(found.value)
+
+
+def test_it_is_explained_without_spark() -> None:
+    catalog = Catalog.from_sql("CREATE TABLE Prices (symbol STRING, ts TIMESTAMP, price DOUBLE)")
+    text = "SELECT pf, MAX(SUM(w * price)) FROM Prices [RANGE 1 hour] JOIN H USING (symbol) GROUP BY pf"
+    query = parse(f"{text} WITHIN 1% CONFIDENCE 90%")
+    said = explain_standing(query, catalog)
+    assert "aggregate   max of the sum of price\nwindow      of the last " in said
+    assert "weights     H, by symbol: 1.0D * (w)" in said
+    with pytest.raises(QueryTextError, match="is not known"):
+        explain_standing(query, Catalog())

@@ -7,8 +7,12 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from slackwater.language import Measure, Query
+from slackwater.language import Measure, Query, print_query
 from slackwater.language.text import located
+from slackwater.plan.catalog import Catalog
+from slackwater.units import duration_text, percent
+
+ANSWER_COLUMNS = ("drift", "error_bound", "interrupted_streams", "next_evaluation_at")
 
 _EXTREMES: dict[type[exp.Expr], str] = {exp.Max: "max", exp.Min: "min"}
 
@@ -43,18 +47,52 @@ class StandingShape:
     confidence: float
 
 
-def standing_shape(query: Query, stream: str, stream_columns: list[str], value: str | None) -> StandingShape:
+def standing_shape(
+    query: Query, stream: str, stream_columns: list[str] | None, value: str | None = None
+) -> StandingShape:
     """The shape of a query with WITHIN over ``stream``, or a refusal that says what a standing query is.
 
-    ``value`` is the column that the stream was registered with, where it was.
+    ``value`` is the column that the stream was registered with, where it was. Where the stream's columns are not known
+    the text must say whose each column is.
     """
     return _Reader(query, stream, stream_columns, value).shape()
 
 
+def explain_standing(query: Query, catalog: Catalog) -> str:
+    """A standing query as text: one fact a line. The stream is the table with a window, else the first one."""
+    windowed = query.windowed()
+    name = (windowed[0][0] if windowed else query.tables()[0]).name
+    known = catalog.find(name)
+    shape = standing_shape(query, name, None if known is None else list(known.columns))
+    assert query.precision is not None
+    bound = percent(query.precision.bound) if query.precision.relative else f"{query.precision.bound:g}"
+    linear = f"{'average' if shape.average else 'sum'} of {shape.value}"
+    window = "the newest values"
+    if shape.extreme is not None:
+        since = (
+            f"since {shape.landmark}" if shape.window_ms is None else f"of the last {duration_text(shape.window_ms)}"
+        )
+        window, linear = since, f"{shape.extreme} of the {linear}"
+    weights = "every stream that passes the filter is a member of its group"
+    if shape.table is not None and shape.join is not None:
+        weights = f"{shape.table}, by {shape.join[0]}: {shape.weight}"
+    lines = [
+        ("query", print_query(query)),
+        ("stream", f"{shape.stream}, ordered by {shape.time or 'its time column'}"),
+        ("aggregate", linear),
+        ("window", window),
+        ("weights", weights),
+        ("path", "standing: evaluated when the answer may have left its bound, not at every tick"),
+        ("precision", f"within {bound} at {percent(query.precision.confidence)} confidence"),
+        ("results", ", ".join([*(key for key, _ in shape.keys), "at", shape.result, *ANSWER_COLUMNS])),
+    ]
+    return "\n".join(f"{name:<11} {text}" for name, text in lines) + "\n"
+
+
 class _Reader:
-    def __init__(self, query: Query, stream: str, columns: list[str], value: str | None) -> None:
+    def __init__(self, query: Query, stream: str, columns: list[str] | None, value: str | None) -> None:
         self.query, self.value = query, value
-        self.columns = {column.lower() for column in columns}
+        self.columns = None if columns is None else {column.lower() for column in columns}
         if not isinstance(query.select, exp.Select):
             self._refuse("a standing query is one SELECT", "write SELECT … FROM stream … WITHIN …")
         self.select: exp.Select = query.select
@@ -184,7 +222,11 @@ class _Reader:
     def _on_stream(self, column: exp.Column) -> bool:
         if column.table:
             return column.table.lower() == self.table.alias_or_name.lower()
-        return self.other is None or column.name.lower() in self.columns
+        if self.other is None:
+            return True
+        if self.columns is None:
+            self._refuse(f"whose column {column.name} is is not known", "write stream.column, or give --schema")
+        return column.name.lower() in self.columns
 
     def _check_side(self, key: exp.Expr) -> None:
         joined = self._join()

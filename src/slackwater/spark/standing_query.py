@@ -15,14 +15,12 @@ from slackwater.errors import InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.weights import ShardWeights, members
 from slackwater.language import Query
-from slackwater.plan.standing import StandingShape, standing_shape
+from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.promises import Duration
 from slackwater.spark.clock import clock_ticks
 from slackwater.spark.sharding import shard_keys
 from slackwater.spark.standing import evaluated, landmark_ms, standing, time_and_value
 from slackwater.spark.streams import Registration, describe, registration_of, table_of
-
-_ANSWER = ("drift", "error_bound", "interrupted_streams", "next_evaluation_at")
 
 
 def standing_query(
@@ -161,7 +159,7 @@ def _unfolded(found: DataFrame, typed: StructType, shape: StandingShape) -> Data
 
 
 def _answers(found: DataFrame, keys: list[str], shape: StandingShape) -> DataFrame:
-    return found.selectExpr(*keys, "at", f"value AS `{shape.result}`", *_ANSWER)
+    return found.selectExpr(*keys, "at", f"value AS `{shape.result}`", *ANSWER_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
