@@ -58,8 +58,11 @@ class HeldAnswers:
         self._rows = self._block.view(_ROW).ravel()  # moved in one piece
         self._wide[:, 1] = np.where(queries.relative, -queries.bound, queries.bound)
         self._any_relative = bool(np.any(queries.relative))
-        self._beliefs, kind = np.unique(queries.belief, return_inverse=True)
-        self._kind = kind.astype(np.int32)
+        if size and np.all(queries.belief == queries.belief[0]):
+            self._beliefs, self._kind = queries.belief[:1], np.zeros(0, dtype=np.int32)
+        else:
+            self._beliefs, kind = np.unique(queries.belief, return_inverse=True)
+            self._kind = kind.astype(np.int32)
         self._zs = two_sided_quantile(self._beliefs)
         self._count = np.zeros(size, dtype=np.uint8)
         if lasting is not None:
