@@ -68,14 +68,19 @@ def iso(ms: float) -> str:
 
 def updates(spark: SparkSession, root: Path, **more: Any) -> Any:
     stream = FileStream(spark, root / "in", SCHEMA)
-    options: dict[str, Any] = {"within": 5.0, "confidence": 0.9, "weights": str(root / "weights"), **more}
+    options: dict[str, Any] = {
+        "within": 5.0,
+        "confidence": 0.9,
+        "weights": str(root / "weights"),
+        "shards": SHARDS,
+        **more,
+    }
     return sw.standing(
         stream.read_stream(),
         stream="symbol",
         time="ts",
         value="price",
         query="portfolio",
-        shards=SHARDS,
         tick="1 millisecond",
         clock_file=str(root / "clock"),
         **options,
@@ -238,6 +243,12 @@ def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) ->
         ({"confidence": 0.0}, "invalid-belief"),
         ({"aggregate": "max"}, "window-or-landmark"),
         ({"within": None}, "no-such-column"),
+        ({"capacity": 0}, "invalid-capacity"),
+        ({"k": 2}, "invalid-k"),
+        ({"t_max": "0 seconds"}, "invalid-t-max"),
+        ({"shards": 0}, "invalid-shards"),
+        ({"aggregate": "median"}, "invalid-aggregate"),
+        ({"aggregate": "max", "landmark": "yesterday?"}, "invalid-landmark"),
     ):
         with pytest.raises((InvalidOption, InvalidStream), match=condition):
             updates(spark, tmp_path, **more)

@@ -52,6 +52,9 @@ def standing(
     shards: int | None = None,
     method: str = DEFAULT_METHOD,
     k: int = DEFAULT_K,
+    t_max: Duration | None = None,
+    while_interrupted: Duration | None = None,
+    capacity: int | None = None,
     value_and_drift: bool = False,
     name: str | None = None,
     location: str | None = None,
@@ -76,6 +79,12 @@ def standing(
     :param shards: tasks that share the queries; two a core unless given. State belongs to a number of shards: give it
         where the number of cores may change between restarts.
     :param method: how long answers may stand: ``calibrated``, ``economical`` or ``brownian``.
+    :param k: rows of a stream that its drift and diffusion are estimated from.
+    :param t_max: the longest time between two estimates of a stream; a quarter of what they look back on unless given.
+    :param while_interrupted: the time between answers while a stream is silent; five ticks unless given.
+    :param capacity: the most evaluations of a shard in a micro-batch. Where more are due, those come first whose error
+        grows most per unit of work, and the others stay due.
+    :param value_and_drift: answers are meant to move on by their drift until the next one.
     :param name: of the promise, stable over restarts, where ``weights`` is a DataFrame.
     :param clock_file: a file that holds the clock in milliseconds, in the place of the machine's.
 
@@ -92,10 +101,13 @@ def standing(
         raise InvalidOption("invalid-aggregate", f"aggregate={aggregate!r}", "use sum, max or min")
     options = EvaluatorOptions(
         aggregate="linear" if aggregate == "sum" else aggregate,
-        window=None if window is None else units.duration_ms(window, option="window"),
+        window=_ms(window, "window"),
         landmark=None if landmark is None else landmark_ms(spark, landmark),
         method=method,
         k=k,
+        t_max=_ms(t_max, "t_max"),
+        while_interrupted=_ms(while_interrupted, "while_interrupted"),
+        capacity=capacity,
         value_and_drift=value_and_drift,
     )
     count = 2 * spark.sparkContext.defaultParallelism if shards is None else shards
@@ -111,6 +123,10 @@ def standing(
     )
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), clock_file)
     return evaluated(rows, ticks, table.shard_of, options, count, StructField(query, kind))
+
+
+def _ms(duration: Duration | None, option: str) -> float | None:
+    return None if duration is None else units.duration_ms(duration, option=option)
 
 
 def time_and_value(time: str, value: str) -> tuple[Column, Column]:
