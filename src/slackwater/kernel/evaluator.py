@@ -85,34 +85,6 @@ class StandingEvaluator:
         """Streams that were found interrupted at the last tick."""
         return self._silent
 
-    def fingerprint(self) -> Floats:
-        """A number a query that changes when its weights, bound or belief do; see ``replace``."""
-        return _fingerprint(self.queries)
-
-    def replace(self, queries: QuerySet, fingerprint: Floats | None = None) -> None:
-        """Go on with other queries: those that are as before keep their answers, the changed ones what they learned.
-
-        ``fingerprint`` is that of the queries before, where they themselves are no longer known.
-        """
-        streams = max(queries.streams, self.queries.streams)
-        self.grow(streams)
-        queries = queries.over(streams)
-        was = _fingerprint(self.queries) if fingerprint is None else fingerprint
-        old = {query: row for row, query in enumerate(self.queries.ids.tolist())}
-        came_from = np.array([old.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)
-        kept = np.flatnonzero(came_from >= 0)
-        rows = came_from[kept]
-        saved = self._by_query()
-        self.queries = queries
-        self._fresh_state(queries.queries)
-        self._take_up({name: array[rows] for name, array in saved.items()}, kept)
-        # A weight, the bound or the belief is another; sums taken in another order may differ in the last places.
-        changed = ~np.isclose(_fingerprint(queries)[kept], was[rows], rtol=1e-12, atol=0.0)
-        again = kept[changed]
-        self.next_at[again] = -np.inf
-        self.status[again] = NEW
-        self._extreme[again] = -np.inf
-
     def grow(self, streams: int) -> None:
         """Make room for more streams."""
         if streams > self.queries.streams:
@@ -450,13 +422,3 @@ def _squared(rows: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def _pattern(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones_like(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-
-
-def _fingerprint(queries: QuerySet) -> Floats:
-    """A number a query that changes, but for an accident of one in billions, when its weights, bound or belief do.
-
-    A stream's mark depends on its number alone, so that more streams change nothing.
-    """
-    marks = 0.5 + np.modf(np.arange(1, queries.streams + 1) * 0.6180339887498949)[0]
-    terms = 0.7548776662 * queries.bound + 0.5698402910 * queries.belief + 0.3819660113 * queries.relative
-    return np.asarray(queries.weights @ marks + terms, dtype=np.float64)
