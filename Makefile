@@ -62,6 +62,7 @@ bench-overhead: setup  ## what the one-line promise costs
 
 bench-standing: setup  ## a million standing aggregates: deferred against naive
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing.py
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing_spark.py
 
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
 	@$(BIN)/python benchmarks/windows.py

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from slackwater.spark.query import sql
     from slackwater.spark.reconcile import reconcile
     from slackwater.spark.report import Report, report
+    from slackwater.spark.standing import standing
     from slackwater.spark.streams import stream
     from slackwater.spark.timeliness import with_max_delay
     from slackwater.spark.watch import watch
@@ -56,6 +57,7 @@ __all__ = [
     "serve_metrics",
     "shed_share",
     "sql",
+    "standing",
     "stream",
     "sum_error",
     "watch",
@@ -84,6 +86,7 @@ _HOMES = {
     "shed_share": "slackwater.spark.estimates",
     "sum_error": "slackwater.spark.estimates",
     "sql": "slackwater.spark.query",
+    "standing": "slackwater.spark.standing",
     "stream": "slackwater.spark.streams",
     "watch": "slackwater.spark.watch",
     "window": "slackwater.spark.windowed",

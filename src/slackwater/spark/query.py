@@ -21,6 +21,7 @@ from slackwater.spark.numbers import NUMBER_TIME, number_time
 from slackwater.spark.ordered import ordered_windows
 from slackwater.spark.panes import native_windows
 from slackwater.spark.results import observe_results
+from slackwater.spark.standing_query import standing_query
 from slackwater.spark.streams import describe, registration_of, table_of
 
 DEFAULT_SHARDS = 16
@@ -64,6 +65,9 @@ def run_query(
     """The streaming DataFrame of a query."""
     if shards < 1:
         raise InvalidOption("invalid-shards", f"shards={shards!r}", "give one shard or more")
+    if query.precision is not None:
+        mine = None if shards == DEFAULT_SHARDS else shards
+        return standing_query(spark, query, name=name, method=method, shards=mine, location=location)
     plan, events = plan_query(spark, query)
     _refuse_what_is_not_run(plan)
     assert plan.attribute is not None
