@@ -7,7 +7,7 @@ import sys
 import click
 
 from slackwater.cli.lazy import LazyGroup
-from slackwater.errors import SlackwaterError
+from slackwater.errors import QueryFailed, SlackwaterError
 
 VERBS = {
     "advise": ("slackwater.cli.advise", "What to write in withWatermark, from recorded rows."),
@@ -35,7 +35,7 @@ def main() -> None:
         sys.exit(2)
     except SlackwaterError as error:
         click.echo(f"slackwater: {error}", err=True)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, QueryFailed) else 2)
 
 
 if __name__ == "__main__":

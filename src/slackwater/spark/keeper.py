@@ -51,6 +51,7 @@ class BatchReport:
     cells: Cells
     reported_at_ms: float
     state_rows: int
+    punctuation_ms: float | None = None  # the highest heartbeat that the stream itself carried
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,8 @@ class Keeper:
             self._clock_ms = report.clock_ms if math.isnan(self._clock_ms) else max(report.clock_ms, self._clock_ms)
             self._clock_reported_at_ms = report.reported_at_ms
             cause = "first batch" if report.reference_ms is None else self._learn(report.reference_ms, cells, late)
+        if report.punctuation_ms is not None:
+            cause = self._hear(report.punctuation_ms)
         wait_ms = None
         if report.heartbeat_ms is not None:
             wait_ms = self._clock_ms - report.heartbeat_ms
@@ -138,6 +141,12 @@ class Keeper:
             Batch(values[order], weights=cells.counts[order], sources=sources, clock=self._clock_ms, late=late)
         )
         return self.controller.decide(self._clock_ms).cause
+
+    def _hear(self, punctuation_ms: float) -> str:
+        """The stream has spoken for itself; why the heartbeat is what it is now."""
+        clock = None if math.isnan(self._clock_ms) else self._clock_ms
+        self.controller.observe(Batch(np.empty(0), punctuations=np.array([punctuation_ms]), clock=clock))
+        return self.controller.decide(clock).cause
 
     def on_idle(self, now_ms: float) -> None:
         """Spark looked for rows and found none: time passes on the arrival clock all the same."""
