@@ -20,7 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
+    DataType,
     DoubleType,
     LongType,
     NumericType,
@@ -39,6 +41,7 @@ from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
 
 _MS_US = 1000
+_RESULTS_A_ROW = 4096
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
 _VIEWS = itertools.count()
 _STATE = StructType([StructField("keys", StringType()), StructField("operator", BinaryType())])
@@ -59,20 +62,22 @@ def ordered_windows(
     stream = under_heartbeat(spark, rows, "time", promise.exchange, promise.name)
     window = _spec(spark, plan)
     slack = plan.method_options.get("slack_rows")
-    schema = StructType(
-        [
-            StructField("start", LongType()),
-            StructField("end", LongType()),
-            StructField("key", LongType() if group.whole else StringType()),
-            *(StructField(f"value_{i}", DoubleType()) for i in range(len(window.aggregates))),
-        ]
-    )
+    kinds: dict[str, DataType] = {
+        "start": LongType(),
+        "end": LongType(),
+        "key": LongType() if group.whole else StringType(),
+        **{f"value_{i}": DoubleType() for i in range(len(window.aggregates))},
+    }
+    # Results travel as arrays: what Spark's worker does for every row that comes back would cost more than all else.
+    schema = StructType([StructField(name, ArrayType(kind)) for name, kind in kinds.items()])
 
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         return advance_shard(window, len(inputs), slack, frames, state)
 
     grouped = stream.groupBy("shard")
-    results = grouped.applyInPandasWithState(advance, schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout)
+    results = grouped.applyInPandasWithState(
+        advance, schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout
+    ).selectExpr(f"inline(arrays_zip({', '.join(kinds)}))")
     return _lowered(plan, results, group, types)
 
 
@@ -105,14 +110,14 @@ def advance_shard(
         state.setTimeoutTimestamp(max(first_ms, watermark_ms) + 1)
     if len(out):
         group = np.array(keys, dtype=np.int64 if isinstance(keys[0], int) else object)[out.keys]
-        yield pd.DataFrame(
-            {
-                "start": out.start,
-                "end": out.end,
-                "key": group,
-                **{f"value_{i}": column for i, column in enumerate(out.aggregates)},
-            }
-        )
+        made = {
+            "start": out.start,
+            "end": out.end,
+            "key": group,
+            **{f"value_{i}": column for i, column in enumerate(out.aggregates)},
+        }
+        cuts = range(0, len(out), _RESULTS_A_ROW)
+        yield pd.DataFrame({name: [c[cut : cut + _RESULTS_A_ROW] for cut in cuts] for name, c in made.items()})
 
 
 @dataclass(frozen=True, slots=True)
