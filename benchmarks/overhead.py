@@ -10,6 +10,7 @@ import argparse
 import json
 import statistics
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ def promised(events: DataFrame) -> DataFrame:
 
 
 def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
-    """Rows in arrival order, 50 000 a second, exponential lateness of 500 ms; about 150 bytes each as JSON."""
-    start = 1_700_000_000_000_000
+    """Rows in arrival order, 50 000 a second until now, exponential lateness of 500 ms; some 150 bytes each as JSON."""
+    start = time.time_ns() // 1000 - rows * 20
     return spark.range(0, rows, 1, files).select(
         F.timestamp_micros(start + F.col("id") * 20 + (F.log(F.rand(7)) * 500_000).cast("long")).alias("ts"),
         F.timestamp_micros(start + F.col("id") * 20).alias("arrived"),
@@ -96,7 +97,7 @@ def compare(
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=8_000_000)
+    arguments.add_argument("--rows", type=int, default=12_000_000)
     arguments.add_argument("--sources", default="json,parquet,rate,small", help="which of them, by comma")
     arguments.add_argument("--pairs", type=int, default=5)
     arguments.add_argument("--json", action="store_true")
@@ -109,7 +110,7 @@ def main() -> None:
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
     }
     with local_session("overhead", **conf) as spark, tempfile.TemporaryDirectory() as folder:
-        files = 16
+        files = 12  # four a micro-batch: a saturated stream takes its micro-batches as large as it is allowed to
         for kind in ("json", "parquet"):
             getattr(make_rows(spark, options.rows, files).write, kind)(f"{folder}/{kind}")
         make_rows(spark, 400_000, 40).write.json(f"{folder}/small")

@@ -97,8 +97,8 @@ def test_idleness_moves_the_heartbeat_only_while_there_is_state() -> None:
 
 
 def test_cells_keep_the_source_apart() -> None:
-    stride = 4 * 4096
-    decoded = decode_cells([(3 * stride + 4096 + 5, 10), (4 * stride + 4096 - 7, 2)], with_sources=True)
+    side = 1 << 15
+    decoded = decode_cells([((3 * 4 + 1) * side + 5, 10), ((4 * 4 + 1) * side - 7, 2)], with_sources=True)
     assert decoded.sources is not None
     assert decoded.sources.tolist() == [3, 4]
     assert decoded.below == 2

@@ -64,8 +64,8 @@ def on_spark(
 
 def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     """The cells of ``cell_column``, in numpy."""
-    octaves = np.log(np.where(margins_us >= 0, margins_us + 1.0, np.abs(margins_us) + 0.0)) / np.log(2.0)
-    codes = np.where(margins_us >= 0, np.floor(octaves * 64), -1 - np.floor(octaves * 64)).astype(int)
+    distances = np.sqrt(np.sqrt(np.sqrt(np.abs(margins_us) + 0.0))) * 128
+    codes = np.where(margins_us >= 0, np.floor(distances), -1 - np.floor(distances)).astype(int)
     return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
 
 

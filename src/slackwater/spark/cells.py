@@ -1,9 +1,10 @@
 """An exact histogram of where rows lie around the heartbeat, small enough to come back with every micro-batch.
 
-Each row falls into a cell by its margin (event time − heartbeat) in microseconds, 64 cells an octave on either side of
-zero (16 where sources are told apart): as fine as a microsecond at the heartbeat, where the next decision is taken, and
-coarse far from it. Negative cells are exactly the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch
-is exact while it has room for every distinct item, and there are never more cells than that.
+Each row falls into a cell by the eighth root of its margin (event time − heartbeat) in microseconds: as fine as a
+microsecond at the heartbeat, where the next decision is taken, 1.1 % wide at a second and 0.4 % at an hour (four times
+that where sources are told apart). Three square roots cost a row less than one logarithm. Negative cells are exactly
+the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch is exact while it has room for every distinct
+item, and there are never more cells than that.
 """
 
 from __future__ import annotations
@@ -16,33 +17,34 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-_CELLS_PER_OCTAVE = 64
-_CELLS_PER_OCTAVE_OF_A_SOURCE = 16
-_CELLS_PER_SIDE = 64 * _CELLS_PER_OCTAVE
-INVALID_CELL = 2 * _CELLS_PER_SIDE
-_KEEP = 2 * _CELLS_PER_SIDE + 1
-_SOURCE_STRIDE = 4 * _CELLS_PER_SIDE
+_CELLS_A_UNIT = 128
+_CELLS_A_UNIT_OF_A_SOURCE = 32
+_CELLS_A_SIDE = 1 << 15
+"""More than any two timestamps that Spark knows (years 1 to 9999) are apart."""
+INVALID_CELL = _CELLS_A_SIDE
+_KEEP = 2 * _CELLS_A_SIDE + 1
+_SOURCE_STRIDE = 4 * _CELLS_A_SIDE
 _SOURCE_HASHES = 1 << 32
 _KEEP_WITH_SOURCES = 100_000
 
 
 def cell_column(margin_us: Column, valid: Column, sources: list[str]) -> Column:
     """The cell of each row; rows of different sources fall into different cells."""
-    per_octave = _CELLS_PER_OCTAVE_OF_A_SOURCE if sources else _CELLS_PER_OCTAVE
-    above = F.floor(F.log2(margin_us.cast("double") + 1.0) * per_octave)
-    below = -1 - F.floor(F.log2(-margin_us.cast("double")) * per_octave)
-    cell = F.when(~valid, INVALID_CELL).when(margin_us >= 0, above).otherwise(below)
+    root = F.sqrt(F.sqrt(F.sqrt(F.abs(margin_us.cast("double")))))
+    distance = root * float(_CELLS_A_UNIT_OF_A_SOURCE if sources else _CELLS_A_UNIT)
+    # a cast cuts towards zero, so both sides count whole cells away from the heartbeat
+    cell = F.when(~valid, float(INVALID_CELL)).when(margin_us >= 0, distance).otherwise(-1.0 - distance).cast("int")
     if not sources:
-        return cell.cast("int")
+        return cell
     source = F.pmod(F.xxhash64(*sources), F.lit(_SOURCE_HASHES))
-    return source * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_PER_SIDE
+    return source * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_A_SIDE
 
 
 def is_valid(cell: Column, sources: list[str]) -> Column:
     """Whether the row of that cell has an event time that can be meant."""
     if not sources:
         return cell != INVALID_CELL
-    return F.pmod(cell, F.lit(_SOURCE_STRIDE)) != INVALID_CELL + _CELLS_PER_SIDE
+    return F.pmod(cell, F.lit(_SOURCE_STRIDE)) != INVALID_CELL + _CELLS_A_SIDE
 
 
 def count_cells(cell: Column, sources: list[str]) -> Column:
@@ -65,20 +67,18 @@ class Cells:
 def decode_cells(counted: Iterable[tuple[int, int]], with_sources: bool) -> Cells:
     """The cells of one micro-batch from what ``count_cells`` observed.
 
-    >>> cells = decode_cells([(0, 5), (-1, 2), (INVALID_CELL, 1)], with_sources=False)
+    >>> cells = decode_cells([(0, 5), (-128, 2), (INVALID_CELL, 1)], with_sources=False)
     >>> cells.below, cells.invalid, cells.margins_us.tolist(), cells.counts.tolist()
-    (2, 1, [0.0, -1.0108892860517005], [5, 2])
+    (2, 1, [0.0, -1.0], [5, 2])
     """
     pairs = np.array([(int(item), int(count)) for item, count in counted], dtype=np.int64).reshape(-1, 2)
     codes, counts = pairs[:, 0], pairs[:, 1]
     sources = None
     if with_sources:
-        sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_PER_SIDE
+        sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_A_SIDE
     valid = codes != INVALID_CELL
     below = valid & (codes < 0)
-    per_octave = _CELLS_PER_OCTAVE_OF_A_SOURCE if with_sources else _CELLS_PER_OCTAVE
-    octaves = np.minimum(np.abs(codes) / per_octave, 1000.0)  # the invalid cell has no margin
-    edges = np.where(codes < 0, -np.exp2(octaves), np.exp2(octaves) - 1.0)
+    edges = np.sign(codes) * (codes / (_CELLS_A_UNIT_OF_A_SOURCE if with_sources else _CELLS_A_UNIT)) ** 8
     return Cells(
         edges[valid],
         counts[valid],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
@@ -125,37 +125,37 @@ def observed_events(
     ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
     now_us = F.unix_micros(F.current_timestamp())
+    control = reference_us(spark, spec.exchange)
+    # a column, though the same in every row: each mention of a subquery is planned anew in each micro-batch
     marked = events.select(
-        "*",
-        F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"),
-        reference_us(spark, spec.exchange).alias("__sw_reference_us"),
+        "*", F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"), control.alias("__sw_reference_us")
     )
-    if arrival is None:
-        arrived, clock = now_us, now_us
-    else:
+    event, reference, cell = F.col("__sw_event_us"), F.col("__sw_reference_us"), F.col("__sw_cell")
+    arrived, metrics = now_us, [F.count(F.lit(1)).alias("rows"), _once(control).alias("reference_us")]
+    if arrival is not None:
         marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us))
         arrived = F.col("__sw_arrival_us")
         # an arrival from the future would carry the whole clock along
-        clock = F.when(arrived <= now_us + _DAY_US, arrived)
-    event, reference, cell = F.col("__sw_event_us"), F.col("__sw_reference_us"), F.col("__sw_cell")
+        metrics.append(F.max(F.when(arrived <= now_us + _DAY_US, arrived)).alias("clock_us"))
     unset_clock = (event >= 0) & (event < _DAY_US) & (arrived >= 365 * _DAY_US)
     valid = F.coalesce((event <= arrived + _DAY_US) & ~unset_clock, F.lit(False))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
     placed = cell_column(event - F.coalesce(reference, arrived), valid, spec.sources)
-    marked = marked.withColumn("__sw_cell", placed).observe(
-        METRICS_PREFIX + spec.name,
-        F.count(F.lit(1)).alias("rows"),
-        F.max(reference).alias("reference_us"),
-        F.max(clock).alias("clock_us"),
-        count_cells(cell, spec.sources).alias("cells"),
-    )
-    if invalid == "leave out":
-        marked = marked.where(is_valid(cell, spec.sources))
-    if keep_heartbeat:
-        marked = marked.withColumn("__sw_heartbeat_us", heartbeat_us(spark, spec.exchange))
-    else:
+    marked = marked.withColumn("__sw_cell", placed).drop("__sw_reference_us")
+    if not keep_heartbeat:
         marked = marked.drop("__sw_event_us")
-    return marked.drop("__sw_arrival_us", "__sw_reference_us", "__sw_cell")
+    metrics.append(count_cells(cell, spec.sources).alias("cells"))
+    observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
+    if invalid == "leave out":
+        observed = observed.where(is_valid(cell, spec.sources))
+    if keep_heartbeat:
+        observed = observed.withColumn("__sw_heartbeat_us", heartbeat_us(spark, spec.exchange))
+    return observed.drop("__sw_arrival_us", "__sw_cell")
+
+
+def _once(of_the_batch: Column) -> Column:
+    """A metric that a micro-batch has only one of, without a look at its rows; ``observe`` wants an aggregate in it."""
+    return F.count(F.lit(1)) * 0 + of_the_batch
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

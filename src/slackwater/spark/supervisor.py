@@ -134,7 +134,7 @@ class Supervisor(StreamingQueryListener):
             return
         keeper = self._keeper(spec, progress, offset)
         with_sources = bool(spec.sources)
-        clock_ms, reference_ms = _ms(metrics["clock_us"]), _ms(metrics["reference_us"])
+        clock_ms, reference_ms = _ms(metrics.get("clock_us")), _ms(metrics["reference_us"])
         reported_at_ms = _parse_ms(progress.timestamp)
         keeper.on_batch(
             BatchReport(

@@ -27,8 +27,8 @@ class Budget:
         self.drop_ratio = drop_ratio
         self.rows = 0
         self.late = 0
-        self._cluster_square: float | None = None
-        self._clusters = 0
+        self._lost = 0.0
+        self._squares = 0.0
         self._open = 0.0
         self._since = -math.inf
 
@@ -43,16 +43,15 @@ class Budget:
         if now - self._since < wait:
             return
         if self._open > 0 and math.isfinite(self._since):
-            before = prior * prior if self._cluster_square is None else self._cluster_square
-            self._clusters += 1
-            # the first ones count alike, the prior among them as one
-            fresh = max(1.0 - CLUSTER_MEMORY, 1.0 / (self._clusters + 1))
-            self._cluster_square = (1.0 - fresh) * before + fresh * self._open**2
+            if not self._lost:  # what was assumed counts as much as the first that is seen
+                self._lost, self._squares = self._open, self._open * prior
+            self._lost = CLUSTER_MEMORY * self._lost + self._open
+            self._squares = CLUSTER_MEMORY * self._squares + self._open**2
         self._open, self._since = 0.0, now
 
     def cluster(self, prior: float) -> float:
-        """How many rows are lost together, typically; at least one."""
-        return max(1.0, prior if self._cluster_square is None else math.sqrt(self._cluster_square))
+        """How many rows are lost together where a row is lost, on average; at least one."""
+        return max(1.0, self._squares / self._lost if self._lost else prior)
 
     @property
     def balance(self) -> float:
@@ -74,8 +73,7 @@ class Budget:
         return {
             "rows": self.rows,
             "late": self.late,
-            "cluster_square": self._cluster_square,
-            "clusters": self._clusters,
+            "clusters": [self._lost, self._squares],
             "open": self._open,
             "since": self._since if math.isfinite(self._since) else None,
         }
@@ -83,7 +81,6 @@ class Budget:
     def resume(self, snapshot: dict[str, Any]) -> None:
         """Go on from a snapshot."""
         self.rows, self.late = int(snapshot["rows"]), int(snapshot["late"])
-        self._cluster_square = snapshot["cluster_square"]
-        self._clusters = int(snapshot["clusters"])
+        self._lost, self._squares = snapshot["clusters"]
         self._open = float(snapshot["open"])
         self._since = -math.inf if snapshot["since"] is None else float(snapshot["since"])
