@@ -33,7 +33,7 @@ from rich.table import Table
 
 import slackwater as sw
 from slackwater.control.shedding import make_law
-from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController
+from slackwater.control.shedding.microbatch import AIM, MicroBatch, MicroBatchController
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding import rows_from_rates, web_rates
 from slackwater.sim.shedding.recorded import read_arrivals
@@ -48,6 +48,7 @@ PARTS = ("overload", "idle", "unbiased", "step")
 LAWS = ("none", "aurora", "baseline", "ctrl-batch")
 WARM_UP_S = 15
 CALM_RATIO = 0.3
+CALIBRATION_S = 15
 
 
 def expensive(work: int) -> Column:
@@ -77,8 +78,8 @@ class Run:
     decided_for_next_ratio: float
 
 
-def capacity_per_s(spark: SparkSession, work: int) -> float:
-    """Rows a second that all cores can do, without any overhead of streaming."""
+def rough_capacity_per_s(spark: SparkSession, work: int) -> float:
+    """Rows a second that all cores can do in a batch job: where to begin to look for the capacity."""
     rows, best = 4000, 0.0
     for _ in range(3):
         started = time.perf_counter()
@@ -88,6 +89,26 @@ def capacity_per_s(spark: SparkSession, work: int) -> float:
         frame.agg(F.sum("c")).collect()
         best = max(best, rows / (time.perf_counter() - started))
     return best
+
+
+def capacity_per_s(spark: SparkSession, work: int, target_s: float, folder: Path) -> float:
+    """Rows a second that the query itself bears, by a saturated run of it: same source, same trigger, nothing shed.
+
+    Batches back to back take d0 + c·rows; a batch may take as long as keeps the mean delay at the target.
+    """
+    folder.mkdir(parents=True)
+    rates = np.full(CALIBRATION_S, 3.0 * rough_capacity_per_s(spark, work))
+    history, _, _ = run_law(spark, "none", rates, target_s, work, folder, steady=False)
+    points = np.array([(r.batch.kept, r.batch.duration_s) for r in history[2:] if r.batch.kept > 0])
+    if len(points) < 3 or np.ptp(points[:, 0]) == 0:
+        return float(points[:, 0].sum() / points[:, 1].sum())
+    cost_s, fixed_s = np.polyfit(points[:, 0], points[:, 1], 1)
+    return sustained_per_s(float(cost_s), float(fixed_s), target_s)
+
+
+def sustained_per_s(cost_s: float, fixed_s: float, target_s: float) -> float:
+    """The capacity while batches take as long as the target lets them: a delay of 1.5 batches, aimed a little below."""
+    return (1 - max(fixed_s, 0.0) / (target_s * AIM / 1.5)) / cost_s
 
 
 def burst_rates(seconds: int, mean_per_s: float, trace: Path | None, speed: float) -> Floats:
@@ -194,8 +215,7 @@ def measure(
     cost_s, fixed_s = np.polyfit(points[:, 0], points[:, 1], 1)
     used = [(b.shed_ratio, a.decision.shed_ratio) for a, b in itertools.pairwise(history)]
     load_per_s = float(during.sum() / seconds)
-    duration_s = target_s * 0.95 / 1.5
-    capacity = (1 - max(float(fixed_s), 0.0) / duration_s) / float(cost_s)
+    capacity = sustained_per_s(float(cost_s), float(fixed_s), target_s)
     excess = np.where(known, np.maximum(delays - target_s, 0.0), 0.0) * (arrivals_s >= WARM_UP_S)
 
     def mean(chosen: NDArray[np.bool_]) -> float:
@@ -316,7 +336,7 @@ def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
 @click.option("--seconds", default=60, show_default=True, help="How long the overload lasts.")
 @click.option("--target", "target_s", default=2.0, show_default=True, help="The delay to keep, in seconds.")
 @click.option("--work", default=1000, show_default=True, help="Sines a row.")
-@click.option("--capacity", type=float, help="Rows a second that count as capacity; else it is measured.")
+@click.option("--capacity", type=float, help="Rows a second that count as capacity; else a saturated run tells.")
 @click.option("--trace", type=click.Path(exists=True, path_type=Path), help="A recorded trace for the bursts.")
 @click.option("--steady", is_flag=True, help="A constant overload from Spark's rate source instead of bursts.")
 @click.option("--speed", default=1.0, show_default=True, help="Replay the trace so many times as fast.")
@@ -351,9 +371,10 @@ def main(
                 report["idle"] = idle_ratio(spark, work, 20_000, Path(temporary))
                 console.print("idle:", report["idle"])
             if "overload" in chosen:
-                per_s = capacity_per_s(spark, work) if capacity is None else capacity
-                console.print(f"capacity {per_s:,.0f} rows/s")
                 warm_up(spark, work, Path(temporary) / "warm-up")
+                calibration = Path(temporary) / "calibration"
+                per_s = capacity_per_s(spark, work, target_s, calibration) if capacity is None else capacity
+                console.print(f"capacity {per_s:,.0f} rows/s")
                 runs = []
                 for overload in overloads:
                     calm, burst = np.full(WARM_UP_S, CALM_RATIO * per_s), overload * per_s

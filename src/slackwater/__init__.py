@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         shed_share,
         sum_error,
     )
+    from slackwater.spark.late_rows import late_rows, on_time
     from slackwater.spark.query import sql
     from slackwater.spark.reconcile import reconcile
     from slackwater.spark.report import Report, report
@@ -49,8 +50,10 @@ __all__ = [
     "estimated_avg",
     "estimated_count",
     "estimated_sum",
+    "late_rows",
     "law_names",
     "method_names",
+    "on_time",
     "ordered",
     "reconcile",
     "report",
@@ -77,8 +80,10 @@ _HOMES = {
     "estimated_avg": "slackwater.spark.estimates",
     "estimated_count": "slackwater.spark.estimates",
     "estimated_sum": "slackwater.spark.estimates",
+    "late_rows": "slackwater.spark.late_rows",
     "law_names": "slackwater.control.shedding",
     "method_names": "slackwater.control.disorder",
+    "on_time": "slackwater.spark.late_rows",
     "ordered": "slackwater.spark.delivery",
     "reconcile": "slackwater.spark.reconcile",
     "report": "slackwater.spark.report",

@@ -9,6 +9,7 @@
     ├── QueryTextError     a query text is wrong; points at the character
     ├── PromiseConflict    two promises, or a promise and a plain watermark, contradict each other
     ├── UnknownName        no method, law, figure or query has that name
+    ├── QueryFailed        a running query failed, with what Spark says
     └── MissingRequirement something outside Slackwater is missing (a Java runtime, a shared directory)
 
 The text of each reads ``[condition-name] what is wrong, with the value; what to do``. A promise that breaks while
@@ -57,6 +58,10 @@ class PromiseConflict(SlackwaterError, ValueError):
 
 class UnknownName(SlackwaterError, LookupError):
     """No method, law, figure or query has that name."""
+
+
+class QueryFailed(SlackwaterError, RuntimeError):
+    """A running query failed; the message is what Spark says."""
 
 
 class MissingRequirement(SlackwaterError, RuntimeError):

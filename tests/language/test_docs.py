@@ -1,16 +1,17 @@
 """What the language's page shows is what the code does."""
 
+import importlib.util
 import re
 from pathlib import Path
+from typing import Any
 
-import pytest
-
-from slackwater.errors import QueryTextError
-from slackwater.language import parse, print_query
+from slackwater.language import parse, parse_script, print_query
 from slackwater.language.clause import KEYWORDS
-from slackwater.plan import make_plan
+from slackwater.plan import explain, make_plan
 
-PAGE = (Path(__file__).parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+QUERIES = (ROOT / "docs" / "papers" / "queries.md").read_text(encoding="utf-8")
 
 
 def test_the_example_is_right_and_check_says_what_the_page_says() -> None:
@@ -19,11 +20,23 @@ def test_the_example_is_right_and_check_says_what_the_page_says() -> None:
     assert f"right ({make_plan(query).path.value}): {print_query(query)}" in PAGE
 
 
-def test_the_error_is_the_one_on_the_page() -> None:
-    text = "SELECT MAX(value)\nFROM   Sensors [RANGE 5 minutes SLIDE 10 tuples]"
-    with pytest.raises(QueryTextError) as refused:
-        make_plan(parse(text))
-    assert str(refused.value) in PAGE
+def test_the_errors_and_plans_are_those_on_the_pages() -> None:
+    bench = load("papers_queries")
+    refusals = bench.refusals()
+    assert len(refusals) == 10
+    for refusal in refusals:
+        assert refusal in PAGE
+    for file in sorted(bench.PAPERS.glob("*.sql")):
+        for query in parse_script(file.read_text(encoding="utf-8")):
+            assert explain(make_plan(query, bench.CATALOG)) in QUERIES
+
+
+def load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", ROOT / "benchmarks" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_every_clause_is_on_the_page() -> None:

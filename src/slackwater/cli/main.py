@@ -9,7 +9,7 @@ import click
 
 from slackwater import __version__
 from slackwater.cli.lazy import LazyGroup
-from slackwater.errors import SlackwaterError
+from slackwater.errors import QueryFailed, SlackwaterError
 
 VERBS = {
     "demo": ("slackwater.cli.demo", "See a real Spark query keep a drop ratio."),
@@ -92,7 +92,7 @@ def _say(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, SlackwaterError):
         click.echo(f"slackwater: {error}", err=True)
-        return 2
+        return 1 if isinstance(error, QueryFailed) else 2
     if type(error).__module__.startswith("pyspark.errors"):
         click.echo(f"slackwater: [spark] {(str(error).strip() or type(error).__name__).splitlines()[0]}", err=True)
         return 2 if type(error).__name__ in ("AnalysisException", "ParseException") else 1

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.console import Console
+
+from slackwater.errors import InvalidOption
 
 
 @click.command("reconcile")
@@ -20,17 +23,21 @@ def command(published: Path, late: Path | None, out: Path | None, as_json: bool)
       slackwater reconcile out --out exact
       slackwater reconcile out --json
     """
-    from slackwater.spark.reconcile import reconcile  # Spark is loaded only when it is needed
-    from slackwater.spark.session import local_session
+    if out is not None and out.exists() and (out.is_file() or any(out.iterdir())):
+        raise InvalidOption("out-in-use", f"--out {out} is not empty", "name another folder")
+    from slackwater.spark import session  # Spark is loaded only when it is needed
+    from slackwater.spark.reconcile import read_published, reconcile
+    from slackwater.spark.sinks import as_json_lines
 
-    with local_session("slackwater-reconcile") as spark:
-        on_time = spark.read.parquet(str(published))
-        exact = reconcile(on_time, None if late is None else spark.read.parquet(str(late)))
-        ordered = exact.orderBy("window_end")
+    console = Console(stderr=True)
+    with console.status("starting Spark …"), session.local_session("slackwater-reconcile") as spark:
+        on_time = read_published(spark, published)
+        exact = reconcile(on_time, None if late is None else read_published(spark, late))
+        ordered = exact.orderBy(*exact.columns[:3])
         if out is not None:
-            ordered.write.parquet(str(out))
+            ordered.coalesce(1).write.mode("append").parquet(str(out))
         if as_json:
-            for row in ordered.toJSON().toLocalIterator():
-                click.echo(str(row))
+            for line in as_json_lines(ordered):
+                click.echo(line)
         elif out is None:
             click.echo(ordered.toPandas().to_string(index=False))

@@ -12,8 +12,7 @@ from rich.console import Console
 from slackwater.cli.watched import watch_options, watched
 from slackwater.errors import InvalidOption
 from slackwater.language import parse
-from slackwater.plan import explain
-from slackwater.units import duration_ms
+from slackwater.plan import Plan, explain
 
 
 @click.command("run")
@@ -26,14 +25,16 @@ from slackwater.units import duration_ms
 @click.option("--schema", help="The rows of json and csv, as 'ts TIMESTAMP, value DOUBLE'.")
 @click.option("--time", "time_column", help="The time column, where the query names none (WATTR).")
 @click.option("--sink", default="console", show_default=True, help="console, parquet:FOLDER or json:FOLDER.")
+@click.option("--late-sink", help="The same for late rows or late panes, if they shall go elsewhere.")
 @click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="Where Spark keeps its place; else a temporary folder."
 )
 @click.option(
-    "--for", "duration", default=None, help="Stop after this time ('60 s'); else when nothing comes any more."
+    "--seconds", type=click.FloatRange(0.1), default=None, help="Stop after so long; else when nothing comes any more."
 )
 @watch_options
-@click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output.")
+@click.option("--batches", type=click.IntRange(1), default=20, show_default=True, help="Micro-batches of a replay.")
+@click.option("--json", "as_json", is_flag=True, help="Results on the console and the report as JSON lines.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -42,50 +43,66 @@ def command(
     schema: str | None,
     time_column: str | None,
     sink: str,
+    late_sink: str | None,
     checkpoint: Path | None,
-    duration: str | None,
+    seconds: float | None,
+    batches: int,
     watch_port: int | None,
     metrics_port: int | None,
     as_json: bool,
 ) -> None:
     """Run the query in FILE on a local Spark and report its promise.
 
+    The plan, the progress and the report go to standard error, results on the console to standard output. With --json
+    the report is the last line of standard output. Ctrl-C ends a run as its time would.
+
     \b
     Examples:
-      slackwater run peaks.sql --source generator:1000 --for '30 s'
+      slackwater run peaks.sql --source generator:1000 --seconds 30
       slackwater run peaks.sql --source json:in --schema 'ts TIMESTAMP, value DOUBLE' --sink parquet:out
       slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
+      slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
     """
-    from slackwater.spark.runner import Sink, Source, run_text  # Spark is loaded only when it is needed
-    from slackwater.spark.session import local_session
-
     text = file.read_text(encoding="utf-8")
     table = _stream_name(text)
-    limit_s = None if duration is None else duration_ms(duration, option="--for") / 1000
-    came_from, goes_to = Source.of(source, schema), Sink.of(sink)
+    from slackwater.spark import session  # Spark is loaded only when it is needed
+    from slackwater.spark.runner import Run, run_to_the_end
+    from slackwater.spark.sinks import Sink
+    from slackwater.spark.sources import Source
+
+    run = Run(
+        text,
+        table,
+        Source.of(source, schema, batches),
+        Sink.of(sink),
+        None if late_sink is None else Sink.of(late_sink, "--late-sink"),
+        time_column,
+        checkpoint,
+        seconds,
+    )
     console = Console(stderr=True)
+    status = console.status("starting Spark …")
     started = time.monotonic()
-    with (
-        watched(console, watch_port, metrics_port),
-        console.status("starting Spark …") as status,
-        local_session("slackwater-run") as spark,
-    ):
-        outcome = run_text(
-            spark,
-            text,
-            table=table,
-            source=came_from,
-            time=time_column,
-            sink=goes_to,
-            checkpoint=checkpoint,
-            limit_s=limit_s,
-            tell=lambda rows: status.update(f"{rows:,} rows, {time.monotonic() - started:.0f} s"),
-        )
+
+    def show(plan: Plan) -> None:
+        status.stop()
+        console.print(explain(plan), highlight=False, markup=False, soft_wrap=True)
+        status.start()
+
+    def emit(line: str) -> None:
+        status.stop()
+        click.echo(line)
+        status.start()
+
+    def tell(rows: int) -> None:
+        status.update(f"{rows:,} rows, {time.monotonic() - started:.0f} s")
+
+    with watched(console, watch_port, metrics_port), status, session.local_session("slackwater-run") as spark:
+        outcome = run_to_the_end(spark, run, tell, emit, as_json, show)
     if as_json:
-        click.echo(json.dumps(outcome.report.as_json(), indent=2))
+        click.echo(json.dumps({**outcome.report.as_json(), "interrupted": outcome.interrupted}))
     else:
-        console.print(explain(outcome.plan), highlight=False, markup=False)
-        console.print(str(outcome.report), highlight=False, markup=False)
+        console.print(str(outcome.report), highlight=False, markup=False, soft_wrap=True)
     ctx.exit(0 if outcome.report.kept else 1)
 
 

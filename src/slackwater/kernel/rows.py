@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,16 +64,37 @@ class Rows:
         return Rows(self.attribute[index], self.keys[index], tuple(column[index] for column in self.values))
 
     def to_bytes(self) -> bytes:
-        """The rows as bytes, without pickling."""
-        head = json.dumps([len(self), len(self.values)]).encode() + b"\n"
-        return b"".join([head, self.attribute.tobytes(), self.keys.tobytes(), *(c.tobytes() for c in self.values)])
+        """The rows as bytes, without pickling, each column in as few as hold it exactly."""
+        columns = [_packed_whole(self.attribute), _packed_whole(self.keys), *(_packed(c) for c in self.values)]
+        head = json.dumps([len(self), [[column.dtype.str, low] for column, low in columns]]).encode() + b"\n"
+        return b"".join([head, *(column.tobytes() for column, _ in columns)])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Rows:
         """The rows that ``to_bytes`` wrote."""
         start = data.index(b"\n") + 1
-        count, columns = json.loads(data[:start])
-        at = np.frombuffer(data, np.int64, count, start)
-        keys = np.frombuffer(data, np.int64, count, start + 8 * count)
-        values = tuple(np.frombuffer(data, np.float64, count, start + 8 * count * (2 + i)) for i in range(columns))
-        return cls(at, keys, values)
+        count, packed = json.loads(data[:start])
+        found = []
+        for kind, low in packed:
+            column = np.frombuffer(data, np.dtype(kind), count, start)
+            start += column.nbytes
+            found.append(column if low is None else column.astype(np.int64) + low)
+        at, keys, *values = found
+        return cls(at, keys, tuple(value.astype(np.float64) for value in values))
+
+
+def _packed_whole(column: Ints) -> tuple[NDArray[Any], int | None]:
+    """Whole numbers as their distance from the least, if that is shorter; and the least."""
+    if not len(column):
+        return column, None
+    low, high = int(column.min()), int(column.max())
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if high - low <= np.iinfo(kind).max:
+            return (column - low).astype(kind), low
+    return column, None
+
+
+def _packed(column: Floats) -> tuple[NDArray[Any], None]:
+    """Doubles, or floats of half the size where those are the same numbers."""
+    short = column.astype(np.float32)
+    return (short, None) if np.array_equal(short, column, equal_nan=True) else (column, None)

@@ -7,6 +7,7 @@ each of their windows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -65,8 +66,9 @@ class Part:
 class Aggregate:
     """An aggregate of a query and its parts; without parts it cannot be merged.
 
-    ``plain`` computes it from rows at once, with the same meaning. ``operator`` is its name in the window
-    operator and the number that it takes of each row, as Spark SQL; None if the operator does not know it.
+    ``plain`` computes it from rows at once, with the same meaning. ``operator`` is what the window operator
+    computes for it: names there, each with the number that it takes of a row, as Spark SQL (None: none, COUNT(*));
+    it is empty if the operator does not know the aggregate. ``operator_lower`` makes the answer of them.
     """
 
     sql: str
@@ -74,7 +76,8 @@ class Aggregate:
     lower: str
     words: str
     plain: str
-    operator: tuple[str, str | None] | None = None
+    operator: tuple[tuple[str, str | None], ...] = ()
+    operator_lower: str = "{0}"
 
     @property
     def mergeable(self) -> bool:
@@ -144,6 +147,17 @@ def _distinct_exactly(arguments: str, _: str) -> tuple[list[tuple[str, str]], st
     return pairs, "SIZE({0})", "set"
 
 
+def _percentile(call: exp.ApproxQuantile) -> _Recipe:
+    value, share = call.this.sql(dialect="spark"), call.args["quantile"].sql(dialect="spark")
+    accuracy = call.args.get("accuracy")
+    error = 1.0 / int(accuracy.name) if isinstance(accuracy, exp.Literal) and accuracy.name.isdigit() else 1e-4
+    # Karnin, Lang & Liberty: a rank is off by 2.296 / k^0.9021 at most (99 %); Spark's own promise is 1/accuracy
+    k = min(65535, max(8, math.ceil((2.296 / error) ** (1 / 0.9021))))
+    parts = [(f"KLL_SKETCH_AGG_DOUBLE(CAST({value} AS DOUBLE), {k})", "KLL_MERGE_AGG_DOUBLE({})")]
+    lower = f"IF(KLL_SKETCH_GET_N_DOUBLE({{0}}) > 0, KLL_SKETCH_GET_QUANTILE_DOUBLE({{0}}, {share}), NULL)"
+    return lambda *_: (parts, lower, "KLL sketch")
+
+
 def _list(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
     return [(f"COLLECT_LIST({arguments})", "FLATTEN(COLLECT_LIST({}))")], "{0}", "list"
 
@@ -195,6 +209,17 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc)
 
 
+def canonical_name(call: exp.Expr) -> str:
+    """The one name of an aggregate that has several in Spark.
+
+    >>> import sqlglot
+    >>> canonical_name(sqlglot.parse_one("mean(x)", read="spark"))
+    'AVG'
+    """
+    name = str(call.sql(dialect="spark")).partition("(")[0]
+    return _BY_NAME.get(name.lower(), name.upper())
+
+
 def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     """The aggregate at ``node`` with its parts; ``attribute`` is the windowing attribute as SQL.
 
@@ -208,9 +233,7 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     if isinstance(node, exp.Filter):
         call = node.this
         condition = f" FILTER ({node.expression.sql(dialect='spark')})"
-    text = str(call.sql(dialect="spark"))
-    name, _, rest = text.partition("(")
-    name = _BY_NAME.get(name.lower(), name.upper())
+    name, rest = canonical_name(call), str(call.sql(dialect="spark")).partition("(")[2]
     recipe = _RECIPES.get(name)
     arguments = rest.removesuffix(")")
     one_argument = len(call.args.get("expressions") or []) <= 1
@@ -222,6 +245,8 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     special = (
         None if special_set else call.find(exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Order, exp.HavingMax)
     )
+    if isinstance(call, exp.ApproxQuantile):
+        recipe = _percentile(call)
     if recipe is None or special is not None or not rest.endswith(")") or not one_argument:
         return Aggregate(sql, (), "", _UNMERGEABLE, sql)
     pairs, lower, words = recipe(arguments, attribute)
@@ -232,7 +257,7 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
         Part(part, lift + condition, combine.format(part)) for part, (lift, combine) in zip(names, pairs, strict=True)
     )
     plain = lower.format(parts[0].lift) if special_set or name in ("FIRST", "LAST") else sql
-    operator = None if special_set else _operator(name, arguments, node)
+    operator = () if special_set else _operator(name, arguments, node)
     return Aggregate(sql, parts, lower.format(*names), f"in panes: {words}", plain, operator)
 
 
@@ -255,11 +280,11 @@ _OPERATOR_NAMES = {
 }
 
 
-def _operator(name: str, arguments: str, node: exp.Expr) -> tuple[str, str | None] | None:
+def _operator(name: str, arguments: str, node: exp.Expr) -> tuple[tuple[str, str | None], ...]:
     """The aggregate in the window operator: its name there, and its input (None: none, COUNT(*))."""
     known = _OPERATOR_NAMES.get(name)
     if known is None:
-        return None
+        return ()
     value: str | None = f"CAST({arguments} AS DOUBLE)"
     if name == "COUNT":
         value = None if arguments in ("*", "1") else f"IF({arguments} IS NULL, NULL, 1D)"
@@ -267,4 +292,4 @@ def _operator(name: str, arguments: str, node: exp.Expr) -> tuple[str, str | Non
         value = f"IF({arguments}, 1D, NULL)"
     if isinstance(node, exp.Filter):
         value = f"CASE WHEN {node.expression.this.sql(dialect='spark')} THEN {value or '1D'} END"
-    return known, value
+    return ((known, value),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.language import Late, print_query
+from slackwater.language import Late, Measure, print_query
 from slackwater.language.printer import print_extent
 from slackwater.plan.plan import Kind, Path, Plan
 from slackwater.units import duration_text, percent
@@ -10,7 +10,7 @@ from slackwater.units import duration_text, percent
 _LATE = {
     Late.COUNT: "counted in the ledger (LATE COUNT)",
     Late.PANES: "published as partial aggregates of the windows they missed, marked late (LATE PANES)",
-    Late.ROWS: "delivered to a second sink, with the window missed and by how much (LATE ROWS)",
+    Late.ROWS: "delivered beside the results, with the windows missed and by how much (LATE ROWS)",
 }
 
 
@@ -126,4 +126,7 @@ def _results(plan: Plan) -> str:
         return "what is selected"
     late = ["late", "parts"] if plan.late is Late.PANES else []
     columns = [name for name, _ in plan.shape.outputs if name not in ("window_start", "window_end")]
+    if plan.late is Late.ROWS:
+        by = "late_by" if plan.measure is Measure.NUMBER else "late_by_ms"
+        late, columns = ["late"], [*columns, by, "missed", "late_row"]
     return ", ".join(["window_start", "window_end", *late, *columns])

@@ -17,6 +17,7 @@ from slackwater.promises import Completeness
 
 FIXED_SLACK = "fixed-slack"
 SOURCE_HEARTBEATS = "source-heartbeat"
+SHED_WEIGHT = "shed_weight"
 
 
 def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
@@ -55,7 +56,9 @@ class _Planner:
         self._check_promise(measure)
         kind = _kind(window)
         path = Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING) else Path.ORDERED
-        aggregates, shape = take_shape(self.query, self.table, attribute or "")
+        # Windows in tuples hold the rows that were kept, however many were shed: nothing is to be corrected.
+        shed = window.delay_ms is not None and kind is not Kind.TUPLES
+        aggregates, shape = take_shape(self.query, self.table, attribute or "", SHED_WEIGHT if shed else None)
         notes = []
         if kind is Kind.NONE:
             path, shape, aggregates = Path.ROWS, None, ()
@@ -68,6 +71,8 @@ class _Planner:
         late = window.late or Late.COUNT
         if late is Late.PANES:
             self._check_late_panes(path, all(a.mergeable for a in aggregates), shape is not None and bool(shape.having))
+        if late is Late.ROWS:
+            self._check_late_rows(path, shape)
         if path is Path.ORDERED:
             self._check_ordered(aggregates, shape)
         pane, panes, copies = _panes(window, kind)
@@ -81,10 +86,12 @@ class _Planner:
             notes.append("an aggregate cannot be merged: every row is copied into each of its windows")
         if window.delay_ms is not None:
             notes.append("DELAY: load is shed at the entry when the delay is in danger")
+            if shed and shape is not None:
+                notes.append("COUNT, SUM and AVG are estimated over all rows, the shed ones included, as doubles")
         if self.query.precision is not None:
             notes.append("WITHIN: re-evaluated when the answer may have moved out of its bound, not at every tick")
         if self.query.with_error:
-            notes.append("WITH ERROR: COUNT and SUM come with an error bar for what was shed")
+            notes.append("WITH ERROR: COUNT, SUM and AVG come with their standard error for what was shed")
         return Plan(
             query=self.query,
             stream=self.table.name,
@@ -218,6 +225,16 @@ class _Planner:
                         f"HEARTBEAT takes the heartbeat from the stream, {keyword} from control",
                         "leave one of them out",
                     )
+            known = (
+                self.stream.columns[self.stream.column(window.heartbeat) or ""] if self.stream is not None else measure
+            )
+            if known is not measure:
+                self._refuse(
+                    "HEARTBEAT",
+                    "wrong-heartbeat",
+                    f"{window.heartbeat} is not of the windowing attribute's kind",
+                    "name a column of that kind",
+                )
         if window.slack is not None and window.slack.measure is Measure.TIME and measure is Measure.NUMBER:
             self._refuse("SLACK", "wrong-measure", "SLACK is a time, and WATTR a number", "write SLACK n tuples")
 
@@ -231,9 +248,20 @@ class _Planner:
                 "LATE", "late-panes-having", "HAVING cannot judge a part of a window", "filter after sw.reconcile"
             )
 
+    def _check_late_rows(self, path: Path, shape: Shape | None) -> None:
+        if path is Path.ROWS:
+            self._refuse("LATE", "late-rows-without-window", "without RANGE no window is missed", "add RANGE")
+        if shape is not None and shape.outer is not None:
+            self._refuse(
+                "LATE",
+                "late-rows-inside",
+                "late rows come beside the results of the window, not of the query around it",
+                "make the SELECT with the window the outermost, or write LATE COUNT",
+            )
+
     def _check_ordered(self, aggregates: tuple[Aggregate, ...], shape: Shape | None) -> None:
         for aggregate in aggregates:
-            if aggregate.operator is None:
+            if not aggregate.operator:
                 self._refuse_any(
                     "unordered-aggregate",
                     f"the window operator does not know {aggregate.sql}",

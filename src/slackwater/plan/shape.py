@@ -11,6 +11,7 @@ from slackwater.language.text import located
 from slackwater.language.tree import tables_of
 from slackwater.plan.aggregates import Aggregate, is_aggregate, take_apart
 from slackwater.plan.plan import Shape
+from slackwater.plan.weighted import SHED_RATIO, corrected, error_of, is_corrected, shed_ratio
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 STREAM_SLOT = "slackwater_stream"
@@ -29,8 +30,13 @@ _REFUSED = {
 }
 
 
-def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Aggregate, ...], Shape | None]:
-    """The aggregates of the SELECT that reads ``table``, and its shape; no shape without aggregates."""
+def take_shape(
+    query: Query, table: exp.Table, attribute: str, weight: str | None = None
+) -> tuple[tuple[Aggregate, ...], Shape | None]:
+    """The aggregates of the SELECT that reads ``table``, and its shape; no shape without aggregates.
+
+    ``weight`` is the column by which COUNT, SUM and AVG are corrected, where rows are shed.
+    """
     index = next(i for i, other in enumerate(query.tables()) if other is table)
     whole = query.select.copy()
     copied = tables_of(whole)[index]
@@ -67,7 +73,22 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
             )
     alias = copied.alias or copied.name
     qualified = f"`{alias}`.`{attribute}`" if attribute else ""
-    aggregates = tuple(take_apart(call, number, qualified) for number, call in enumerate(calls))
+    weighed = None if weight is None else f"`{alias}`.`{weight}`"
+    aggregates = [
+        corrected(call, number, weighed)
+        if weighed is not None and is_corrected(call)
+        else take_apart(call, number, qualified)
+        for number, call in enumerate(calls)
+    ]
+    errors: list[tuple[str, int]] = []
+    if query.with_error:
+        for projection in select.expressions:
+            body = projection.this if isinstance(projection, exp.Alias) else projection
+            if is_aggregate(body) and is_corrected(body):
+                errors.append((f"{_output_name(projection)}_error", len(aggregates)))
+                aggregates.append(error_of(body, len(aggregates), weighed or "1D"))
+        errors.append((SHED_RATIO, len(aggregates)))
+        aggregates.append(shed_ratio(len(aggregates), weighed or "1D"))
     names = [f"__sw_key_{number}" for number in range(len(keys))]
     modes = {
         "merged": [a.lower if a.mergeable else a.plain for a in aggregates],
@@ -82,6 +103,8 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
         for mode, values in modes.items():
             carried = [] if mode == "plain" else names  # the plain route groups by the keys themselves
             outputs[mode].append((_output_name(projection), _rewrite(body, keys, carried, calls, values)))
+    for mode, values in modes.items():
+        outputs[mode] += [(name, values[number]) for name, number in errors]
     judged: dict[str, str | None] = {
         mode: _rewrite(judge, keys, [] if mode == "plain" else names, calls, values) if judge is not None else None
         for mode, values in modes.items()
@@ -99,7 +122,7 @@ def take_shape(query: Query, table: exp.Table, attribute: str) -> tuple[tuple[Ag
         alias=alias,
         outer=_outer(whole, select),
     )
-    return aggregates, shape
+    return tuple(aggregates), shape
 
 
 def _having(select: exp.Select, keys: list[exp.Expr]) -> exp.Expr | None:

@@ -57,6 +57,7 @@ class BatchReport:
     reported_at_ms: float
     state_rows: int
     source_names: dict[int, str] = field(default_factory=dict)
+    punctuation_ms: float | None = None  # the highest heartbeat that the stream itself carried
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,8 @@ class Keeper:
                 cause = self._learn(report.reference_ms, cells, late)
                 behind_ms = self._clock_ms - report.reference_ms - cells.margins_us / 1000.0
                 lateness, sources = Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
+        if report.punctuation_ms is not None:
+            cause = self._hear(report.punctuation_ms)
         wait_ms = None
         if report.heartbeat_ms is not None:
             wait_ms = self._clock_ms - report.heartbeat_ms
@@ -183,6 +186,12 @@ class Keeper:
         np.minimum.at(freshest, where, behind_ms)
         chosen = np.argsort(-freshest, kind="stable")[:_MOST_SOURCES]
         return tuple((self._name(int(numbers[i])), int(rows[i]), round(float(freshest[i]), 3)) for i in chosen)
+
+    def _hear(self, punctuation_ms: float) -> str:
+        """The stream has spoken for itself; why the heartbeat is what it is now."""
+        clock = None if math.isnan(self._clock_ms) else self._clock_ms
+        self.controller.observe(Batch(np.empty(0), punctuations=np.array([punctuation_ms]), clock=clock))
+        return self.controller.decide(clock).cause
 
     def on_idle(self, now_ms: float) -> None:
         """Spark looked for rows and found none: time passes on the arrival clock all the same."""

@@ -10,6 +10,7 @@ import datetime as dt
 import itertools
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,7 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
+    DataType,
     DoubleType,
     LongType,
     NumericType,
@@ -31,12 +34,15 @@ from pyspark.sql.types import (
 from slackwater.errors import InvalidStream
 from slackwater.kernel import Rows, WindowOperator, WindowSpec
 from slackwater.plan import Kind, Plan
+from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
 
 _MS_US = 1000
+_RESULTS_A_ROW = 4096
+_NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
 _VIEWS = itertools.count()
 _STATE = StructType([StructField("keys", StringType()), StructField("operator", BinaryType())])
 
@@ -48,27 +54,31 @@ def ordered_windows(
     shape = plan.shape
     assert shape is not None
     on_time = observed.where("__sw_event_us >= coalesce(__sw_heartbeat_us, __sw_event_us)")
-    rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"))
+    keys, types = plain_types(spark, plan)
+    group = group_key(plan, keys)
+    rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"), group)
     shard = F.pmod(F.xxhash64("key"), F.lit(shards if plan.sharded else 1))
     rows = rows.select(F.timestamp_micros("at").alias("time"), shard.alias("shard"), "at", "key", *inputs)
     stream = under_heartbeat(spark, rows, "time", promise.exchange, promise.name)
     window = _spec(spark, plan)
     slack = plan.method_options.get("slack_rows")
-    schema = StructType(
-        [
-            StructField("start", LongType()),
-            StructField("end", LongType()),
-            StructField("key", StringType()),
-            *(StructField(f"value_{i}", DoubleType()) for i in range(len(window.aggregates))),
-        ]
-    )
+    kinds: dict[str, DataType] = {
+        "start": LongType(),
+        "end": LongType(),
+        "key": LongType() if group.whole else StringType(),
+        **{f"value_{i}": DoubleType() for i in range(len(window.aggregates))},
+    }
+    # Results travel as arrays: what Spark's worker does for every row that comes back would cost more than all else.
+    schema = StructType([StructField(name, ArrayType(kind)) for name, kind in kinds.items()])
 
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         return advance_shard(window, len(inputs), slack, frames, state)
 
     grouped = stream.groupBy("shard")
-    results = grouped.applyInPandasWithState(advance, schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout)
-    return _lowered(spark, plan, results)
+    results = grouped.applyInPandasWithState(
+        advance, schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout
+    ).selectExpr(f"inline(arrays_zip({', '.join(kinds)}))")
+    return _lowered(plan, results, group, types)
 
 
 def advance_shard(
@@ -76,7 +86,7 @@ def advance_shard(
 ) -> Iterator[pd.DataFrame]:
     """One shard takes its rows and the heartbeat, and gives the results that are complete."""
     operator = WindowOperator(window, columns, slack=slack)
-    keys: list[str] = []
+    keys: list[str | int | None] = []
     if state.exists:
         saved, data = state.get
         keys = json.loads(saved)
@@ -84,10 +94,9 @@ def advance_shard(
     numbers = {key: number for number, key in enumerate(keys)}
     parts = []
     for frame in frames:
-        codes, found = pd.factorize(frame["key"].to_numpy(dtype=object))
-        for key in found:
-            numbers.setdefault(str(key), len(numbers))
-        mapped = np.array([numbers[str(key)] for key in found], dtype=np.int64)
+        codes, found = pd.factorize(frame["key"].to_numpy(), use_na_sentinel=False)
+        named = [None if isinstance(key, float) else key for key in found.tolist()]  # pandas' word for null is NaN
+        mapped = np.array([numbers.setdefault(key, len(numbers)) for key in named], dtype=np.int64)
         values = [frame[f"input_{i}"].to_numpy(dtype=np.float64) for i in range(columns)]
         parts.append(Rows.of(frame["at"].to_numpy(dtype=np.int64), mapped[codes], values))
     watermark_ms = state.getCurrentWatermarkMs()
@@ -100,48 +109,81 @@ def advance_shard(
         first_ms = int(operator.store.slack_rows().attribute.min()) // _MS_US
         state.setTimeoutTimestamp(max(first_ms, watermark_ms) + 1)
     if len(out):
-        named = np.array(keys, dtype=object)[out.keys]
-        yield pd.DataFrame(
-            {
-                "start": out.start,
-                "end": out.end,
-                "key": named,
-                **{f"value_{i}": column for i, column in enumerate(out.aggregates)},
-            }
+        group = np.array(keys, dtype=np.int64 if isinstance(keys[0], int) else object)[out.keys]
+        made = {
+            "start": out.start,
+            "end": out.end,
+            "key": group,
+            **{f"value_{i}": column for i, column in enumerate(out.aggregates)},
+        }
+        cuts = range(0, len(out), _RESULTS_A_ROW)
+        yield pd.DataFrame({name: [c[cut : cut + _RESULTS_A_ROW] for cut in cuts] for name, c in made.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """How the group of a row travels to the operator and back: as one number or one text."""
+
+    into: str
+    out: tuple[str, ...]
+    whole: bool = False
+
+
+def group_key(plan: Plan, kinds: list[str]) -> GroupKey:
+    """A whole number or a text travels as itself, which costs next to nothing a row; everything else as JSON."""
+    shape = plan.shape
+    assert shape is not None
+    if not kinds:
+        return GroupKey("0L", (), whole=True)
+    if len(kinds) == 1 and kinds[0] == "string":
+        return GroupKey(f"({shape.keys[0]})", ("key",))
+    if len(kinds) == 1 and kinds[0] in ("bigint", "int", "smallint", "tinyint"):
+        return GroupKey(
+            f"COALESCE(CAST({shape.keys[0]} AS BIGINT), {_NO_NUMBER})",
+            (f"CAST(NULLIF(key, {_NO_NUMBER}) AS {kinds[0]})",),
+            whole=True,
         )
+    keys = ", ".join(f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True))
+    schema = ", ".join(f"{name} {kind}" for name, kind in zip(shape.key_names, kinds, strict=True))
+    parsed = f"from_json(key, '{schema}')"
+    return GroupKey(
+        f"to_json(struct({keys}), map('ignoreNullFields', 'false'))",
+        tuple(f"{parsed}.{name}" for name in shape.key_names),
+    )
 
 
-def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame) -> tuple[DataFrame, list[str]]:
-    """The rows as the operator takes them: the attribute, the group as a text, the aggregates' inputs."""
+def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame, group: GroupKey) -> tuple[DataFrame, list[str]]:
+    """The rows as the operator takes them: the attribute, the group, the aggregates' inputs."""
     shape = plan.shape
     assert shape is not None
     view = f"slackwater_ordered_{next(_VIEWS)}"
     on_time.createOrReplaceTempView(view)
-    keys = ", ".join(f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True))
-    key = f"to_json(struct({keys}), map('ignoreNullFields', 'false'))" if keys else "''"
-    values = [a.operator[1] for a in plan.aggregates if a.operator is not None and a.operator[1] is not None]
+    values = _inputs(plan)
     inputs = [f"input_{i}" for i in range(len(values))]
     named = [f"{value} AS {name}" for value, name in zip(values, inputs, strict=True)]
-    selected = ", ".join([f"`{shape.alias}`.__sw_event_us AS at", f"{key} AS key", *named])
+    selected = ", ".join([f"`{shape.alias}`.__sw_event_us AS at", f"{group.into} AS key", *named])
     return spark.sql(f"SELECT {selected} {shape.source}".replace(STREAM_SLOT, view, 1)), inputs
+
+
+def _inputs(plan: Plan) -> list[str]:
+    """What the aggregates take of a row, each once."""
+    return list(dict.fromkeys(v for a in plan.aggregates for _, v in a.operator if v is not None))
 
 
 def _spec(spark: SparkSession, plan: Plan) -> WindowSpec:
     window = plan.window
-    column = itertools.count()
+    inputs = _inputs(plan)
     aggregates = tuple(
-        (a.operator[0], -1 if a.operator[1] is None else next(column))
-        for a in plan.aggregates
-        if a.operator is not None
+        (name, -1 if value is None else inputs.index(value)) for a in plan.aggregates for name, value in a.operator
     )
     tuples = plan.kind is Kind.TUPLES
     scale = 1 if tuples else _MS_US
     slide = None if window.slide is None else round(window.slide.amount * scale)
     length = 0 if window.range is None else round(window.range.amount * scale)
-    return WindowSpec(length, slide, tuples, bool(window.per), aggregates, _landmark_us(spark, plan))
+    return WindowSpec(length, slide, tuples, bool(window.per), aggregates, landmark_us(spark, plan))
 
 
-def _landmark_us(spark: SparkSession, plan: Plan) -> int | None:
+def landmark_us(spark: SparkSession, plan: Plan) -> int | None:
     """Where a landmark window begins, on the event time; a time without a zone is in the session's."""
     landmark = plan.window.landmark
     if landmark is None:
@@ -154,20 +196,17 @@ def _landmark_us(spark: SparkSession, plan: Plan) -> int | None:
     return round((at - dt.datetime.fromtimestamp(0, dt.UTC)) / dt.timedelta(microseconds=1))
 
 
-def _lowered(spark: SparkSession, plan: Plan, results: DataFrame) -> DataFrame:
+def _lowered(plan: Plan, results: DataFrame, group: GroupKey, kinds: list[str]) -> DataFrame:
     """Results with the types that Spark's own aggregates have, and the query's outputs."""
     shape = plan.shape
     assert shape is not None
-    keys, kinds = plain_types(spark, plan)
     columns = [f"{edge_sql(plan, 'start')} AS window_start", f"{edge_sql(plan, 'end')} AS window_end"]
-    columns += [
-        f"CAST(IF(isnan(value_{i}), NULL, value_{i}) AS {kind}) AS aggregate_{i}" for i, kind in enumerate(kinds)
-    ]
-    if keys:
-        columns.append(f"from_json(key, '{keys}') AS k")
+    column = itertools.count()
+    for i, (aggregate, kind) in enumerate(zip(plan.aggregates, kinds, strict=True)):
+        values = [f"IF(isnan(value_{n}), NULL, value_{n})" for n in itertools.islice(column, len(aggregate.operator))]
+        columns.append(f"CAST({aggregate.operator_lower.format(*values)} AS {kind}) AS aggregate_{i}")
+    columns += [f"{out} AS {name}" for out, name in zip(group.out, shape.key_names, strict=True)]
     named = results.selectExpr(*columns)
-    for name in shape.key_names:
-        named = named.withColumn(name, F.col(f"k.{name}"))
     if shape.ordered_having is not None:
         named = named.where(shape.ordered_having)
     outputs = [
@@ -176,20 +215,22 @@ def _lowered(spark: SparkSession, plan: Plan, results: DataFrame) -> DataFrame:
     return named.selectExpr("window_start", "window_end", *outputs)
 
 
-def plain_types(spark: SparkSession, plan: Plan) -> tuple[str, list[str]]:
+def plain_types(spark: SparkSession, plan: Plan) -> tuple[list[str], list[str]]:
     """The types that Spark would give keys and aggregates; refuses what is no number."""
     shape = plan.shape
     assert shape is not None
     view = f"slackwater_types_{next(_VIEWS)}"
-    empty = spark.createDataFrame([], spark.table(plan.stream).schema)
+    schema = StructType([*spark.table(plan.stream).schema.fields])
+    if plan.window.delay_ms is not None:
+        schema = schema.add(SHED_WEIGHT, DoubleType())
+    empty = spark.createDataFrame([], schema)
     empty.createOrReplaceTempView(view)
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
-    values = [f"{a.sql} AS aggregate_{i}" for i, a in enumerate(plan.aggregates)]
+    values = [f"{a.plain} AS aggregate_{i}" for i, a in enumerate(plan.aggregates)]
     group = f" GROUP BY {', '.join(shape.keys)}" if shape.keys else ""
     text = f"SELECT {', '.join([*keys, *values])} {shape.source}{group}".replace(STREAM_SLOT, view, 1)
     fields = spark.sql(text).schema.fields
     spark.catalog.dropTempView(view)
-    named = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in fields[: len(keys)])
     for field, aggregate in zip(fields[len(keys) :], plan.aggregates, strict=True):
         if not isinstance(field.dataType, NumericType):
             raise InvalidStream(
@@ -197,4 +238,6 @@ def plain_types(spark: SparkSession, plan: Plan) -> tuple[str, list[str]]:
                 f"{aggregate.sql} is a {field.dataType.simpleString()}, and windows without SLIDE take numbers",
                 "add SLIDE, or turn it into a number",
             )
-    return named, [field.dataType.simpleString() for field in fields[len(keys) :]]
+    return [field.dataType.simpleString() for field in fields[: len(keys)]], [
+        field.dataType.simpleString() for field in fields[len(keys) :]
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import itertools
 import math
 from typing import Any
@@ -10,19 +11,22 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from slackwater.errors import InvalidOption, InvalidStream, QueryTextError
+from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse, without_windows
 from slackwater.language.text import located
 from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.shape import RESULT_SLOT
 from slackwater.spark.completeness import new_promise, observed_events
 from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.late_rows import with_late_rows
 from slackwater.spark.numbers import NUMBER_TIME, number_time
-from slackwater.spark.ordered import ordered_windows
+from slackwater.spark.ordered import landmark_us, ordered_windows
 from slackwater.spark.panes import native_windows
+from slackwater.spark.punctuations import with_punctuations
 from slackwater.spark.results import observe_results
 from slackwater.spark.standing_query import standing_query
 from slackwater.spark.streams import describe, registration_of, table_of
+from slackwater.spark.timeliness import DEFAULT_SPARK_LAW, with_max_delay
 
 DEFAULT_SHARDS = 16
 _VIEWS = itertools.count()
@@ -36,6 +40,8 @@ def sql(
     method: str | None = None,
     method_options: dict[str, Any] | None = None,
     shards: int = DEFAULT_SHARDS,
+    law: str = DEFAULT_SPARK_LAW,
+    law_options: dict[str, Any] | None = None,
     location: str | None = None,
     allow_code: bool = False,
 ) -> DataFrame:
@@ -43,12 +49,20 @@ def sql(
 
     The windowed table is a stream named with ``sw.stream``, or any temporary view over a streaming DataFrame.
     Everything outside the brackets is Spark SQL. ``name``, ``method``, ``method_options`` and ``location`` are
-    those of ``with_drop_ratio``; ``shards`` is how many tasks share the ordered path. Functions that run code
-    are refused unless ``allow_code``.
+    those of ``with_drop_ratio``; ``law`` and ``law_options`` are those of ``with_max_delay``, for DELAY; ``shards`` is
+    how many tasks share the ordered path. Functions that run code are refused unless ``allow_code``.
     """
     query = parse(text, allow_code=allow_code)
     return run_query(
-        spark, query, name=name, method=method, method_options=method_options, shards=shards, location=location
+        spark,
+        query,
+        name=name,
+        method=method,
+        method_options=method_options,
+        shards=shards,
+        law=law,
+        law_options=law_options,
+        location=location,
     )
 
 
@@ -60,6 +74,8 @@ def run_query(
     method: str | None = None,
     method_options: dict[str, Any] | None = None,
     shards: int = DEFAULT_SHARDS,
+    law: str = DEFAULT_SPARK_LAW,
+    law_options: dict[str, Any] | None = None,
     location: str | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of a query."""
@@ -71,6 +87,18 @@ def run_query(
     plan, events = plan_query(spark, query)
     _refuse_what_is_not_run(plan)
     assert plan.attribute is not None
+    if plan.window.delay_ms is not None:
+        # First of all: what is shed costs nothing more.
+        events = with_max_delay(
+            events,
+            dt.timedelta(milliseconds=plan.window.delay_ms),
+            arrival=plan.window.arrival,
+            name=None if name is None else f"{name}-delay",
+            law=law,
+            law_options=law_options,
+            location=location,
+        )
+    columns = events.columns
     column, arrival, completeness = plan.attribute, plan.window.arrival, plan.promise
     timeless = plan.measure is Measure.NUMBER
     if timeless:
@@ -90,6 +118,8 @@ def run_query(
         location=location,
         timeless=timeless,
     )
+    if plan.window.heartbeat is not None:
+        events = with_punctuations(plan, events, promise.name)
     if plan.path is Path.ROWS:
         observed = observed_events(spark, events, promise, arrival, "leave out")
         return _around(spark, query, under_heartbeat(spark, observed, column, promise.exchange, promise.name))
@@ -99,6 +129,8 @@ def run_query(
     else:
         result = ordered_windows(spark, plan, observed, promise, shards)
     result = observe_results(result, promise.name, with_late_panes=plan.late is Late.PANES)
+    if plan.late is Late.ROWS:
+        return with_late_rows(plan, result, observed, columns, landmark_us(spark, plan))
     outer = plan.shape.outer if plan.shape is not None else None
     if outer is None:
         return result
@@ -133,16 +165,5 @@ def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
 
 def _refuse_what_is_not_run(plan: Plan) -> None:
     """What is planned but not run here."""
-    if plan.late is Late.ROWS:
-        raise _not_run(plan, "LATE", "LATE ROWS is planned, not run", "use LATE PANES, which loses nothing either")
-    if plan.window.heartbeat is not None:
-        raise _not_run(plan, "HEARTBEAT", "heartbeats of the stream are planned, not run", "use DRATIO")
-    if plan.window.delay_ms is not None:
-        raise _not_run(plan, "DELAY", "DELAY is planned, not run", "leave it out")
-    if plan.query.precision is not None or plan.query.with_error:
-        raise _not_run(plan, "", "WITHIN and WITH ERROR are planned, not run", "leave them out")
-
-
-def _not_run(plan: Plan, keyword: str, problem: str, remedy: str) -> QueryTextError:
-    start, length = plan.window.places.get(keyword, (0, 1))
-    return located(plan.query.text, start, "not-run", problem, remedy, length=length)
+    if plan.query.precision is not None:
+        raise located(plan.query.text, 0, "not-run", "WITHIN is planned, not run", "leave it out")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.errors import InvalidStream
+from slackwater.errors import InvalidData, InvalidStream
 from slackwater.plan import Plan
 
 PARTS_METADATA = "slackwater"
@@ -27,6 +29,14 @@ def parts_metadata(plan: Plan) -> dict[str, Any]:
             }
         )
     }
+
+
+def read_published(spark: SparkSession, folder: Path) -> DataFrame:
+    """What a query wrote to a folder of Parquet files."""
+    try:
+        return spark.read.parquet(str(folder))
+    except AnalysisException as error:
+        raise InvalidData("not-parquet", f"{folder} holds no Parquet files", "name what a query wrote") from error
 
 
 def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:

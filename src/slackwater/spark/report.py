@@ -89,11 +89,22 @@ class Report:
         """Whether every promise is kept so far."""
         return all(promise.kept for promise in self.promises) and all(delay.kept for delay in self.delays)
 
+    @property
+    def ledger(self) -> Ledger:
+        """What became of every row that the query read: rows that were shed are judged by no other promise."""
+        shed = Ledger(shed=sum(delay.ledger.shed for delay in self.delays))
+        judged = self.promises or self.delays
+        total = Ledger() if not self.promises else shed
+        for promise in judged:
+            total += promise.ledger
+        return total
+
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""
         return {
             "query_id": self.query_id,
             "kept": self.kept,
+            "ledger": self.ledger.as_json(),
             "promises": [promise.as_json() for promise in self.promises],
             "delays": [promise.as_json() for promise in self.delays],
         }

@@ -20,6 +20,8 @@ def local_session(app: str, **conf: str) -> Iterator[SparkSession]:
     _require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # Spark's own workers warn about how Spark's own code calls pandas; nobody can act on that.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning:pyspark.worker")
     with _quiet_stderr():
         builder = SparkSession.builder.master(os.environ.get("MASTER", "local[*]")).appName(app)
         settings = {

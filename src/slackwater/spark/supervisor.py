@@ -27,6 +27,7 @@ from slackwater.spark.delay_desk import DelayDesk
 from slackwater.spark.delay_keeper import DelayKeeper, DelaySpec
 from slackwater.spark.exchange import replace
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
+from slackwater.spark.punctuations import PUNCTUATION_PREFIX
 from slackwater.spark.scribe import Scribe
 from slackwater.watching.series import Series
 
@@ -161,6 +162,7 @@ class Supervisor(StreamingQueryListener):
                 source_names={
                     n["source"]: n["name"] for k in ("oldest", "any_one") if (n := metrics.get(k)) is not None
                 },
+                punctuation_ms=_punctuation_ms(spec, progress),
             )
         )
         replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))
@@ -274,6 +276,12 @@ def _offset_of(spec: PromiseSpec, progress: StreamingQueryProgress) -> dict[str,
             if isinstance(offset, dict) and "epoch" in offset and spec.exchange.was_announced(offset["epoch"]):
                 return offset
     return None
+
+
+def _punctuation_ms(spec: PromiseSpec, progress: StreamingQueryProgress) -> float | None:
+    """The highest heartbeat that the stream itself carried in this micro-batch."""
+    metrics = progress.observedMetrics.get(PUNCTUATION_PREFIX + spec.name)
+    return None if metrics is None else _ms(metrics["heartbeat_us"])
 
 
 def _ms(us: int | None) -> float | None:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from slackwater.errors import InvalidStream
+from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
 from slackwater.spark.control_row import shed_ratio
 from slackwater.spark.delay_desk import DELAY_PREFIX
@@ -17,7 +18,7 @@ from slackwater.spark.location import exchange_for
 from slackwater.spark.supervisor import supervisor_of
 
 DEFAULT_SPARK_LAW = "ctrl-batch"
-WEIGHT = "shed_weight"
+WEIGHT = SHED_WEIGHT
 _COINS = 1 << 53
 _DAY_US = 86_400_000_000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import itertools
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from slackwater.language import Late, Measure, Window, parse, print_clause
 from slackwater.language.clause import parse_clause
 from slackwater.language.tree import Extent
 from slackwater.spark.query import DEFAULT_SHARDS, run_query
-from slackwater.units import ratio
+from slackwater.spark.timeliness import DEFAULT_SPARK_LAW
+from slackwater.units import duration_ms, ratio
 
 _NAMES = itertools.count()
 ExtentLike = str | int | dt.timedelta
@@ -31,32 +33,42 @@ def window(
     arrival: str | None = None,
     source: str | list[str] | None = None,
     per: str | list[str] | None = None,
+    landmark: str | int | None = None,
+    heartbeat: str | None = None,
+    max_delay: str | dt.timedelta | None = None,
+    error: bool = False,
     late: str = "count",
     name: str | None = None,
     method: str | None = None,
     method_options: dict[str, Any] | None = None,
     shards: int = DEFAULT_SHARDS,
+    law: str = DEFAULT_SPARK_LAW,
+    law_options: dict[str, Any] | None = None,
     location: str | None = None,
 ) -> WindowedStream:
     """The window clause on a streaming DataFrame: the same words, checks and plans as in a query text.
 
     ``range`` and ``slide`` are ``"5 minutes"``, a timedelta, ``"100 tuples"``, or a number for a numeric ``on``.
-    Follow it with ``groupBy`` (optional) and ``agg``.
+    ``landmark``, ``heartbeat``, ``max_delay`` and ``late`` are LANDMARK, HEARTBEAT, DELAY and LATE; ``error`` is WITH
+    ERROR. The rest are the options of ``sql``. Follow it with ``groupBy`` (optional) and ``agg``.
     """
     if not isinstance(df, DataFrame) or not df.isStreaming:
         raise InvalidStream("not-a-stream", "the DataFrame is a batch", "read it with spark.readStream")
     try:
         chosen = Late(late)
     except ValueError:
-        raise InvalidOption("unknown-late", f"late={late!r}", "use 'count' or 'panes'") from None
+        raise InvalidOption("unknown-late", f"late={late!r}", "use 'count', 'panes' or 'rows'") from None
     clause = Window(
         range=_extent("RANGE", range),
         slide=_extent("SLIDE", slide),
         attribute=on,
         per=_columns(per),
+        landmark=landmark,
         slack=_extent("SLACK", slack),
         drop_ratio=None if drop_ratio is None else ratio(drop_ratio, option="drop_ratio"),
+        delay_ms=None if max_delay is None else duration_ms(max_delay, option="max_delay"),
         arrival=arrival,
+        heartbeat=heartbeat,
         sources=_columns(source),
         late=chosen,
     )
@@ -65,9 +77,11 @@ def window(
         "method": method,
         "method_options": method_options,
         "shards": shards,
+        "law": law,
+        "law_options": law_options,
         "location": location,
     }
-    return WindowedStream(df, clause, (), run)
+    return WindowedStream(df, clause, (), error, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +91,12 @@ class WindowedStream:
     df: DataFrame
     clause: Window
     keys: tuple[str, ...]
+    error: bool
     run: dict[str, Any]
 
     def groupBy(self, *keys: str | Column) -> WindowedStream:
         """The same window for each group."""
-        return WindowedStream(self.df, self.clause, tuple(_text(key, quote=True) for key in keys), self.run)
+        return dataclasses.replace(self, keys=tuple(_text(key, quote=True) for key in keys))
 
     def agg(self, *aggregates: str | Column) -> DataFrame:
         """The results: Spark SQL texts (``"MAX(value) AS peak"``) or Columns (``F.max("value").alias("peak")``)."""
@@ -91,7 +106,8 @@ class WindowedStream:
         self.df.createOrReplaceTempView(name)
         selected = ", ".join([*self.keys, *(_text(aggregate, quote=False) for aggregate in aggregates)])
         group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        query = parse(f"SELECT {selected} FROM {name} {print_clause(self.clause)}{group}", allow_code=True)
+        tail = " WITH ERROR" if self.error else ""
+        query = parse(f"SELECT {selected} FROM {name} {print_clause(self.clause)}{group}{tail}", allow_code=True)
         return run_query(self.df.sparkSession, query, **self.run)
 
 

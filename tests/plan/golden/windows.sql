@@ -23,3 +23,8 @@ SELECT sensor, value FROM Sensors [DRATIO 1%] WHERE value > 0
 ---
 WITH peaks AS (SELECT sensor, MAX(value) AS peak FROM Sensors [RANGE 1 minute SLIDE 1 minute] GROUP BY sensor)
 SELECT sensor, peak + 1 FROM peaks
+---
+SELECT sensor, PERCENTILE_APPROX(value, 0.5), COUNT(*) FILTER (WHERE value > 3) AS n, AVG(value) AS mean, MAX(value)
+FROM Sensors [RANGE 1 minute SLIDE 1 second ARRIVAL at DRATIO 1% DELAY 2 seconds] GROUP BY sensor WITH ERROR
+---
+SELECT sensor, COUNT(*) AS n, SUM(value) FROM Sensors [RANGE 1 minute DELAY 2 seconds LATE ROWS] GROUP BY sensor

@@ -48,3 +48,9 @@ SELECT MAX(value) FROM Sensors
 SELECT AVG(serviceTime) FROM Services [RANGE 100 WATTR orderID SLACK 5 seconds]
 ---
 SELECT MAX(value) FROM Sensors [RANGE 5 minutes] WITHIN 0.5
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes HEARTBEAT host]
+---
+SELECT value FROM Sensors [LATE ROWS]
+---
+WITH w AS (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE ROWS]) SELECT n FROM w

@@ -73,7 +73,8 @@ class DisorderController:
                 heartbeat, cause = clock - self.promise.max_wait_ms, "max_wait"
             if heartbeat > clock - self.promise.min_wait_ms:
                 heartbeat, cause = clock - self.promise.min_wait_ms, "min_wait"
-            heartbeat, cause = self._mind_silence(heartbeat, cause, clock)
+            if not getattr(self.method, "vouched", False):
+                heartbeat, cause = self._mind_silence(heartbeat, cause, clock)
             if clock <= self._last_row_at and math.isfinite(heartbeat):
                 self._wait = clock - max(heartbeat, self._heartbeat)
         if math.isnan(heartbeat) or heartbeat <= self._heartbeat:

@@ -26,6 +26,7 @@ class SourceHeartbeat:
     """
 
     name: ClassVar[str] = "source-heartbeat"
+    vouched: ClassVar[bool] = True  # the source answers for what is still to come: silence says nothing more
 
     def __init__(self, promise: Completeness, *, hold_ms: float = 0.0) -> None:
         self._hold_ms = hold_ms

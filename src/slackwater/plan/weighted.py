@@ -1,0 +1,86 @@
+"""Aggregates over a stream that was shed: corrected by each row's weight, with their standard errors.
+
+A row is kept with probability 1/w. Σw and Σw·x then have the right expectation (Horvitz and Thompson), and Σw(w − 1)x²
+estimates the variance of the sum. Every part is a sum, so panes merge as ever. With the weight 1 everything is exact
+and the errors are zero.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from slackwater.plan.aggregates import Aggregate, Part, canonical_name
+
+CORRECTED = ("COUNT", "COUNT_IF", "SUM", "AVG")
+SHED_RATIO = "shed_ratio"
+
+
+def is_corrected(call: exp.Expr) -> bool:
+    """Whether weights correct this aggregate; the others see the rows that were kept."""
+    inner = call.this if isinstance(call, exp.Filter) else call
+    return canonical_name(inner) in CORRECTED and inner.find(exp.Distinct) is None
+
+
+def corrected(call: exp.Expr, index: int, weight: str) -> Aggregate:
+    """COUNT, SUM or AVG over all rows, the shed ones included; a double, as it is an estimate."""
+    name, counted, value = _inputs(call, weight)
+    sql = str(call.sql(dialect="spark"))
+    if name in ("COUNT", "COUNT_IF"):
+        return _sums(sql, index, [counted], "COALESCE({0}, 0D)", "sum of weights")
+    if name == "SUM":
+        return _sums(sql, index, [f"{counted} * {value}"], "{0}", "weighted sum")
+    return _sums(sql, index, [f"{counted} * {value}", counted], "TRY_DIVIDE({0}, {1})", "weighted sum and weights")
+
+
+def error_of(call: exp.Expr, index: int, weight: str) -> Aggregate:
+    """The standard error of the same, to first order for AVG."""
+    name, counted, value = _inputs(call, weight)
+    sql = f"error of {call.sql(dialect='spark')}"
+    spread = f"{counted} * ({weight} - 1D)"
+    if name in ("COUNT", "COUNT_IF"):
+        return _sums(sql, index, [spread], "SQRT(COALESCE({0}, 0D))", "squared weights")
+    if name == "SUM":
+        return _sums(sql, index, [f"{spread} * {value} * {value}"], "SQRT({0})", "weighted squares")
+    parts = [f"{spread} * {value} * {value}", f"{spread} * {value}", spread, f"{counted} * {value}", counted]
+    mean = "TRY_DIVIDE({3}, {4})"
+    # Σw(w−1)(x − mean)², multiplied out so that one pass will do
+    squares = f"{{0}} - 2D * {mean} * {{1}} + {mean} * {mean} * {{2}}"
+    return _sums(sql, index, parts, f"TRY_DIVIDE(SQRT(GREATEST({squares}, 0D)), {{4}})", "weighted moments")
+
+
+def shed_ratio(index: int, weight: str) -> Aggregate:
+    """The share of the window's rows that were shed, estimated: what MIN, MAX, FIRST and LAST have not seen."""
+    lower = "1D - TRY_DIVIDE({0}, {1})"
+    return _sums("shed ratio", index, [f"IF({weight} IS NULL, 0D, 1D)", weight], lower, "rows and weights")
+
+
+def _inputs(call: exp.Expr, weight: str) -> tuple[str, str, str]:
+    """The aggregate's name, the weight of a row that it counts (else null), and the number that it takes."""
+    condition = ""
+    inner = call
+    if isinstance(call, exp.Filter):
+        inner = call.this
+        condition = str(call.expression.this.sql(dialect="spark"))
+    name = canonical_name(inner)
+    argument = str(inner.sql(dialect="spark")).partition("(")[2].removesuffix(")")
+    tests = [condition] if condition else []
+    if name == "COUNT_IF":
+        tests.append(argument)
+    elif argument not in ("*", "1"):
+        tests.append(f"{argument} IS NOT NULL")
+    counted = f"CASE WHEN {' AND '.join(f'({test})' for test in tests)} THEN {weight} END" if tests else weight
+    return name, f"({counted})", f"CAST({argument} AS DOUBLE)"
+
+
+def _sums(sql: str, index: int, inputs: list[str], lower: str, words: str) -> Aggregate:
+    names = [f"part_{index}_{i}" for i in range(len(inputs))]
+    parts = tuple(Part(name, f"SUM({x})", f"SUM({name})") for name, x in zip(names, inputs, strict=True))
+    return Aggregate(
+        sql,
+        parts,
+        lower.format(*names),
+        f"in panes: {words}",
+        lower.format(*(part.lift for part in parts)),
+        tuple(("sum", x) for x in inputs),
+        lower,
+    )

@@ -1,0 +1,186 @@
+"""``slackwater run`` and ``slackwater reconcile`` as a user runs them: every source and sink, and how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.cli import reconcile, run
+from slackwater.errors import InvalidData, InvalidOption, QueryFailed, QueryTextError, SlackwaterError
+from slackwater.spark import session
+from tests.spark.harness import SCHEMA, FileStream
+from tests.spark.test_windows import batches, values
+
+pytestmark = pytest.mark.spark
+SELECT = "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors"
+QUERY = SELECT + " [RANGE 2 seconds SLIDE 1 second {}] GROUP BY sensor"
+PROMISED = QUERY.format("WATTR ts ARRIVAL arrived SLACK 100 ms LATE PANES")
+
+
+@pytest.fixture
+def shared_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands use the tests' own session."""
+
+    @contextmanager
+    def same(*_: str, **__: str) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(session, "local_session", same)
+
+
+def invoke(command: Any, *arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def put(folder: Path, text: str) -> Path:
+    path = folder / "query.sql"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def cut_small(seed: int) -> list[list[dict[str, Any]]]:
+    """Ten micro-batches of four seconds. They run back to back: how many rows are late depends on the machine."""
+    made = [row for batch in batches(seed) for row in batch]
+    return [made[i : i + 24] for i in range(0, len(made), 24)]
+
+
+def exact(source: FileStream, closed: str) -> list[Any]:
+    """What a batch computes of the windows that were complete."""
+    rows = source.read_batch().groupBy(F.window("ts", "2 seconds", "1 second").alias("w"), "sensor")
+    counted = rows.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
+    named = counted.selectExpr("w.start AS window_start", "w.end AS window_end", "sensor", "n", "total")
+    return values(named.where(F.col("window_end") <= F.to_timestamp(F.lit(closed))))
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_files_to_parquet_and_reconciled(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in cut_small(7):
+        source.put(batch)
+    options = (
+        "--source",
+        f"json:{source.folder}",
+        "--schema",
+        SCHEMA,
+        "--json",
+        "--sink",
+        f"parquet:{tmp_path / 'out'}",
+    )
+    done = invoke(run.command, put(tmp_path, PROMISED), *options)
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout.splitlines()[-1])
+    ledger = report["ledger"]
+    assert ledger["input"] == 240 == ledger["on_time"] + ledger["late"]
+    assert "native: Spark aggregates panes of 1 second" in done.stderr
+
+    merged = invoke(reconcile.command, tmp_path / "out", "--out", tmp_path / "exact")
+    assert merged.exit_code == 0, merged.output
+    heartbeat = report["promises"][0]["heartbeat"]
+    found = spark.read.parquet(str(tmp_path / "exact"))
+    closed = found.where(F.col("window_end") <= F.to_timestamp(F.lit(heartbeat)))
+    assert values(closed) == exact(source, heartbeat) and closed.count() > 10
+    lines = invoke(reconcile.command, tmp_path / "out", "--json").stdout.splitlines()
+    assert len(lines) == found.count()
+    assert set(json.loads(lines[0])) == {"window_start", "window_end", "sensor", "n", "total"}
+    again = invoke(run.command, tmp_path / "query.sql", *options)
+    assert isinstance(again.exception, InvalidOption) and again.exception.condition == "sink-in-use"
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_replay_to_json_with_late_rows_apart(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in cut_small(8):
+        source.put(batch)
+    recorded = tmp_path / "recorded.parquet"
+    source.read_batch().toPandas().to_parquet(recorded, coerce_timestamps="us", allow_truncated_timestamps=True)
+    done = invoke(
+        run.command,
+        put(tmp_path, PROMISED.replace("LATE PANES", "LATE ROWS")),
+        *("--source", f"replay:{recorded}", "--batches", 10, "--json"),
+        *("--sink", f"json:{tmp_path / 'out'}", "--late-sink", f"parquet:{tmp_path / 'late'}"),
+    )
+    assert done.exit_code == 0, done.output
+    heartbeat = json.loads(done.stdout.splitlines()[-1])["promises"][0]["heartbeat"]
+    schema = "window_start timestamp, window_end timestamp, sensor string, n long, total double"
+    published = spark.read.schema(schema).json(str(tmp_path / "out"))
+    late = spark.read.parquet(str(tmp_path / "late"))
+    assert late.where("late_by_ms <= 0 OR size(missed) = 0").isEmpty()
+    missed = late.selectExpr("explode(missed) AS w", "sensor", "value").groupBy("w", "sensor")
+    lost = missed.agg(F.count("*").alias("n"), F.sum("value").alias("total")).selectExpr("w.*", "sensor", "n", "total")
+    both = published.select(*lost.columns).union(lost).groupBy("window_start", "window_end", "sensor")
+    assert values(both.agg(F.sum("n").alias("n"), F.sum("total").alias("total"))) == exact(source, heartbeat)
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_the_console_gets_results(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in batches(9, count=3):
+        source.put(batch)
+    query = put(tmp_path, QUERY.format("WATTR ts ARRIVAL arrived SLACK 100 ms"))
+    options = ("--source", f"json:{source.folder}", "--schema", SCHEMA)
+    table = invoke(run.command, query, *options)
+    assert table.stdout.splitlines()[0].split() == ["window_start", "window_end", "sensor", "n", "total"]
+    assert "ledger      180 rows" in table.stderr
+    *results, report = invoke(run.command, query, *options, "--json").stdout.splitlines()
+    assert {tuple(json.loads(line)) for line in results} == {("window_start", "window_end", "sensor", "n", "total")}
+    assert json.loads(report)["ledger"]["input"] == 180
+
+
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize(
+    ("text", "options", "kind", "condition"),
+    [
+        (PROMISED.replace("SUM(value)", "SUM(nothing)"), (), QueryTextError, "wrong-query"),
+        (PROMISED.replace("WATTR ts", "WATTR tss"), (), QueryTextError, "unknown-column"),
+        (PROMISED.replace("SUM(value)", "SUM(CAST(sensor AS INT))"), (), QueryFailed, "query-failed"),
+        (QUERY.format("WATTR ts"), ("--late-sink", "json:late"), InvalidOption, "nothing-late"),
+        (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "unknown-sink"),
+        (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
+        (PROMISED, ("--source", "replay:nowhere"), InvalidData, "no-such-file"),
+        (PROMISED, ("--source", "generator:fast"), InvalidOption, "invalid-rate"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    spark: SparkSession, tmp_path: Path, text: str, options: tuple[str, ...], kind: type, condition: str
+) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    source.put(batches(9, count=1)[0])
+    given = ("--source", f"json:{source.folder}", "--schema", SCHEMA, *options)
+    done = invoke(run.command, put(tmp_path, text), *given)
+    assert isinstance(done.exception, SlackwaterError) and isinstance(done.exception, kind), done.output
+    assert done.exception.condition == condition
+
+
+def test_the_generator_until_ctrl_c(tmp_path: Path) -> None:
+    """The whole command as a process: Ctrl-C reaches everything in the foreground, and it still ends with a report."""
+    query = put(tmp_path, QUERY.format("ARRIVAL arrived SLACK 100 ms"))
+    command = [sys.executable, "-m", "slackwater.cli.main", "run", str(query), "--source", "generator:200", "--json"]
+    process = subprocess.Popen(
+        [*command, "--seconds", "600"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "MASTER": "local[2]"},
+    )
+    assert process.stdout is not None
+    first = json.loads(process.stdout.readline())  # a window has come out
+    os.killpg(process.pid, signal.SIGINT)
+    out, errors = process.communicate(timeout=120)
+    report = json.loads(out.splitlines()[-1])
+    assert first["n"] > 0
+    assert (process.returncode, report["interrupted"]) == (0, True)
+    assert report["ledger"]["input"] > 0
+    assert "Traceback" not in errors
