@@ -8,24 +8,26 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .PHONY: demo test check fast spark lint types imports setup lock wheel clean \
-        bench-overhead bench-disorder bench-windows bench-equality bench-shedding bench-standing
+        bench-overhead bench-disorder bench-windows bench-equality bench-shedding bench-standing bench-page docs
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
 
-test: setup          ## every test, with and without Spark
+test: setup          ## every test, with and without Spark, in a browser too
+	@sh scripts/browser.sh
 	@$(BIN)/pytest
 
 check: lint types imports test  ## what a change must pass
 
 fast: setup          ## the tests that need no JVM
+	@sh scripts/browser.sh
 	@$(BIN)/pytest -m "not spark"
 
 spark: setup         ## the tests on real Spark
 	@$(BIN)/pytest -m spark
 
 lint: $(READY)
-	@$(BIN)/ruff check src tests benchmarks && $(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks examples scripts && $(BIN)/ruff format --check src tests benchmarks examples scripts
 
 types: $(READY)
 	@$(BIN)/mypy
@@ -35,6 +37,9 @@ imports: $(READY)
 
 setup: $(READY)
 	@sh scripts/java.sh
+
+docs: $(READY)       ## build the documentation into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Slackwater needs Python 3.11 or newer; $(PYTHON) is {v.major}.{v.minor}. Try: make PYTHON=python3.12 …")'
@@ -46,7 +51,7 @@ $(READY): requirements.lock pyproject.toml
 
 lock:                ## pin the dependencies anew
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv
-	@.venv-lock/bin/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --quiet \
+	@.venv-lock/bin/uv pip compile pyproject.toml --extra dev --extra docs --universal --generate-hashes --quiet \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
 
 wheel: $(READY)      ## build dist/*.whl
@@ -57,6 +62,7 @@ bench-overhead: setup  ## what the one-line promise costs
 
 bench-standing: setup  ## a million standing aggregates: deferred against naive
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing.py
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing_spark.py
 
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
 	@$(BIN)/python benchmarks/windows.py
@@ -67,6 +73,10 @@ bench-equality: setup  ## streaming results against plain Spark's batch, query b
 
 bench-disorder: setup  ## every method on every trace with two clocks (some minutes)
 	@$(BIN)/python benchmarks/disorder.py
+
+bench-page: setup    ## what the live page weighs, and what its server costs with 50 queries
+	@sh scripts/browser.sh
+	@$(BIN)/python benchmarks/page.py
 
 bench-shedding: setup  ## overload a query on Spark, law by law
 	@$(BIN)/python benchmarks/shedding.py

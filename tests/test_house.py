@@ -16,8 +16,8 @@ BIN = Path(sys.executable).parent
 @pytest.mark.parametrize(
     "command",
     [
-        ["ruff", "check", "src", "tests", "benchmarks"],
-        ["ruff", "format", "--check", "src", "tests", "benchmarks"],
+        ["ruff", "check", "src", "tests", "benchmarks", "examples", "scripts"],
+        ["ruff", "format", "--check", "src", "tests", "benchmarks", "examples", "scripts"],
         ["mypy"],
         ["lint-imports"],
     ],

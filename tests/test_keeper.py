@@ -102,3 +102,20 @@ def test_cells_keep_the_source_apart() -> None:
     assert decoded.sources is not None
     assert decoded.sources.tolist() == [3, 4]
     assert decoded.below == 2
+
+
+def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> None:
+    promise = PromiseSpec("p", "ts", Completeness(0.01), "budgeted-quantile", {}, ["host"], Exchange(Path("nowhere")))
+    keeper = Keeper(promise, "q", "e")
+    for batch in range(80):
+        clock = NOW_MS + batch * 1000
+        # host 8 stops giving newer rows at batch 40, while the other goes on
+        behind = [-50.0] * 30 + [-50.0 - 1000.0 * max(0, batch - 40)] * 10
+        counted = Cells(np.array(behind) * 1000, np.ones(40, dtype=np.int64), np.array([7] * 30 + [8] * 10), 0, 0)
+        names = {8: "HFDC01"} if batch == 20 else {}
+        keeper.on_batch(BatchReport(batch, None, clock, clock, counted, clock + 500, 5, names))
+    assert "held: source HFDC01 is behind" in {record.cause for record in keeper.history}
+    assert [source[0] for source in keeper.history[-1].sources] == ["HFDC01", "7"]
+    again = Keeper(promise, "q", "e")
+    again.resume(json.loads(json.dumps(keeper.snapshot())), {"heartbeat": None}, next_batch=80)
+    assert again._name(8) == "HFDC01"

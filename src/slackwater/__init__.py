@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from slackwater.spark.query import sql
     from slackwater.spark.reconcile import reconcile
     from slackwater.spark.report import Report, report
+    from slackwater.spark.standing import standing
     from slackwater.spark.streams import stream
     from slackwater.spark.timeliness import with_max_delay
+    from slackwater.spark.watch import watch
     from slackwater.spark.windowed import window
+    from slackwater.watching.metrics import serve_metrics
 
 __all__ = [
     "Report",
@@ -54,10 +57,13 @@ __all__ = [
     "ordered",
     "reconcile",
     "report",
+    "serve_metrics",
     "shed_share",
     "sql",
+    "standing",
     "stream",
     "sum_error",
+    "watch",
     "window",
     "with_drop_ratio",
     "with_max_delay",
@@ -81,10 +87,13 @@ _HOMES = {
     "ordered": "slackwater.spark.delivery",
     "reconcile": "slackwater.spark.reconcile",
     "report": "slackwater.spark.report",
+    "serve_metrics": "slackwater.watching.metrics",
     "shed_share": "slackwater.spark.estimates",
     "sum_error": "slackwater.spark.estimates",
     "sql": "slackwater.spark.query",
+    "standing": "slackwater.spark.standing",
     "stream": "slackwater.spark.streams",
+    "watch": "slackwater.spark.watch",
     "window": "slackwater.spark.windowed",
     "with_drop_ratio": "slackwater.spark.completeness",
     "with_max_delay": "slackwater.spark.timeliness",

@@ -8,13 +8,21 @@ from pathlib import Path
 import click
 
 from slackwater.errors import SlackwaterError
-from slackwater.language import parse_script, print_query
+from slackwater.language import Query, parse_script, print_query
 from slackwater.plan import Catalog, make_plan
+from slackwater.plan.standing import explain_standing
 
 
 def read_catalog(schema: Path | None) -> Catalog:
     """The catalog in a file of CREATE TABLE statements, or an empty one."""
     return Catalog() if schema is None else Catalog.from_sql(schema.read_text(encoding="utf-8"))
+
+
+def _path(query: Query, catalog: Catalog) -> str:
+    if query.precision is None:
+        return make_plan(query, catalog).path.value
+    explain_standing(query, catalog)
+    return "standing"
 
 
 @click.command("check")
@@ -37,7 +45,7 @@ def command(ctx: click.Context, file: Path, schema: Path | None, as_json: bool) 
     try:
         queries = parse_script(file.read_text(encoding="utf-8"))
         catalog = read_catalog(schema)
-        paths = [make_plan(query, catalog).path.value for query in queries]
+        paths = [_path(query, catalog) for query in queries]
     except SlackwaterError as error:
         if not as_json:
             raise

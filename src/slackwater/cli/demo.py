@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import click
-from rich.columns import Columns
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
@@ -17,11 +17,16 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater import units
+from slackwater.cli.watched import watch_options, watched
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.spark.duel import Duel, Missing, Side, new_readings
 from slackwater.spark.report import PromiseReport
 from slackwater.spark.session import local_session
 from slackwater.units import duration_text, percent, ratio
+
+_SIDE_BY_SIDE = 98
+_LINES = 3
+_WINDOWS = 5
 
 
 @click.command("demo")
@@ -33,8 +38,19 @@ from slackwater.units import duration_text, percent, ratio
 @click.option("--fixed", default="10 seconds", show_default=True, help="The fixed watermark to compare with.")
 @click.option("--method", default=DEFAULT_METHOD, show_default=True, help="How the wait is found.")
 @click.option("--seed", default=0, show_default=True, help="Another seed, another stream.")
+@watch_options
 @click.option("--json", "as_json", is_flag=True, help="The outcome as JSON on standard output.")
-def command(seconds: float, drop_ratio: str, rate: int, fixed: str, method: str, seed: int, as_json: bool) -> None:
+def command(
+    seconds: float,
+    drop_ratio: str,
+    rate: int,
+    fixed: str,
+    method: str,
+    seed: int,
+    watch_port: int | None,
+    metrics_port: int | None,
+    as_json: bool,
+) -> None:
     """See a real Spark query keep a drop ratio.
 
     A generated stream, whose lateness is steady, then drifts, then comes in bursts, runs through two Spark queries
@@ -44,6 +60,7 @@ def command(seconds: float, drop_ratio: str, rate: int, fixed: str, method: str,
     Examples:
       slackwater demo
       slackwater demo --drop-ratio 0.5% --seconds 30
+      slackwater demo --watch
       slackwater demo --json | jq .kept
     """
     promised = ratio(drop_ratio, option="--drop-ratio")
@@ -51,15 +68,16 @@ def command(seconds: float, drop_ratio: str, rate: int, fixed: str, method: str,
     units.duration_ms(fixed, option="--fixed")
     status = console.status("starting Spark …")
     status.start()
-    with local_session("slackwater-demo") as spark:
+    with watched(console, watch_port, metrics_port), local_session("slackwater-demo") as spark:
         duel = Duel(spark, new_readings(rate, seconds, seed), promised, fixed, method)
         status.stop()
         try:
             interrupted = _watch(console, duel, fixed, seconds)
-            failure = duel.failure()
-            promise = duel.promise()
-            outcome = {name: duel.missing(name) for name in ("promised", "fixed")} if promise else {}
-            sides = {"promised": duel.promised_side(), "fixed": duel.fixed_side()}
+            with console.status("comparing with a batch job over the same rows …"):
+                failure = duel.failure()
+                promise = duel.promise()
+                outcome = {name: duel.missing(name) for name in ("promised", "fixed")} if promise else {}
+                sides = {"promised": duel.promised_side(), "fixed": duel.fixed_side()}
         finally:
             duel.stop()
     if failure or promise is None:
@@ -76,44 +94,57 @@ def _watch(console: Console, duel: Duel, fixed: str, seconds: float) -> bool:
     try:
         with Live(console=console, refresh_per_second=4, transient=True) as live:
             while not duel.done:
-                live.update(_view(duel, fixed, (time.monotonic() - began) / seconds))
+                live.update(_view(duel, fixed, time.monotonic() - began, seconds, console.width))
                 duel.promised.awaitTermination(1)
     except KeyboardInterrupt:
         return True
     return False
 
 
-def _view(duel: Duel, fixed: str, progress: float) -> RenderableType:
+def _view(duel: Duel, fixed: str, elapsed_s: float, seconds: float, width: int) -> RenderableType:
     promise = duel.promise()
     left = _side_panel("under the promise", duel.promised_side(), _promise_lines(promise))
     right = _side_panel(f"under withWatermark('ts', '{fixed}')", duel.fixed_side(), [])
-    return Group(ProgressBar(total=1.0, completed=min(progress, 1.0), width=100), Columns([left, right]))
+    bar = Table.grid(padding=(0, 1))
+    done = ProgressBar(total=seconds, completed=min(elapsed_s, seconds), width=min(width, 100) - 18)
+    bar.add_row(done, f"{min(elapsed_s, seconds):.0f} of {seconds:.0f} s")
+    if width < _SIDE_BY_SIDE:
+        return Group(bar, left, right)
+    sides = Table.grid(expand=False)
+    sides.add_row(left, right)
+    return Group(bar, sides)
 
 
-def _promise_lines(promise: PromiseReport | None) -> list[tuple[str, str]]:
+def _promise_lines(promise: PromiseReport | None) -> list[tuple[str, RenderableType]]:
     if promise is None or promise.heartbeat is None:
-        return [("heartbeat", "learning …")]
-    verdict = "kept" if promise.kept else "BROKEN"
+        return [("heartbeat", "learning …"), ("drop ratio", "–"), ("decision", "–")]
+    verdict = Text("kept", style="bold green") if promise.kept else Text("BROKEN", style="bold red")
     return [
         ("heartbeat", f"{promise.heartbeat:%H:%M:%S.%f}"[:-3]),
-        ("drop ratio", f"{percent(promise.ledger.drop_ratio)} of {percent(promise.promise.drop_ratio)}  {verdict}"),
+        (
+            "drop ratio",
+            Text.assemble(verdict, f", {percent(promise.ledger.drop_ratio)} of {percent(promise.promise.drop_ratio)}"),
+        ),
         ("decision", promise.cause),
     ]
 
 
-def _side_panel(title: str, side: Side, lines: list[tuple[str, str]]) -> Panel:
+def _side_panel(title: str, side: Side, lines: list[tuple[str, RenderableType]]) -> Panel:
     facts = Table.grid(padding=(0, 2))
     facts.add_row("rows", f"{side.rows:,}")
     facts.add_row("wait", "–" if side.wait_ms is None else duration_text(side.wait_ms))
     for name, text in lines:
         facts.add_row(name, text)
-    closed = Table(title=f"{side.windows} windows closed; the latest", title_justify="left", show_edge=False)
-    closed.add_column("window")
-    closed.add_column("rows", justify="right")
-    closed.add_column("peak", justify="right")
+    for _ in range(_LINES - len(lines)):
+        facts.add_row("", "")
+    closed = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    for name in ("latest windows", "rows", "peak"):
+        closed.add_column(name, justify="left" if name == "latest windows" else "right", style="dim")
     for window, rows, peak in side.latest:
         closed.add_row(window, f"{rows:,}", f"{peak:.2f}")
-    return Panel(Group(facts, Text(), closed), title=title, width=48)
+    for _ in range(_WINDOWS - len(side.latest)):
+        closed.add_row("", "", "")
+    return Panel(Group(facts, f"windows closed: {side.windows:,}", closed), title=title, width=49)
 
 
 def _print_outcome(

@@ -10,6 +10,7 @@ import click
 from slackwater.cli.check import read_catalog
 from slackwater.language import parse_script
 from slackwater.plan import explain, make_plan
+from slackwater.plan.standing import explain_standing
 
 
 @click.command("explain")
@@ -29,7 +30,10 @@ def command(file: Path, schema: Path | None, as_json: bool) -> None:
       slackwater explain queries.sql --schema streams.sql
     """
     catalog = read_catalog(schema)
-    plans = [explain(make_plan(query, catalog)) for query in parse_script(file.read_text(encoding="utf-8"))]
+    plans = [
+        explain(make_plan(query, catalog)) if query.precision is None else explain_standing(query, catalog)
+        for query in parse_script(file.read_text(encoding="utf-8"))
+    ]
     if as_json:
         click.echo(json.dumps([_facts(plan) for plan in plans], indent=2, ensure_ascii=False))
         return

@@ -206,6 +206,11 @@ def _entry(
         "deferral_ticks": naive / evaluations if evaluations else None,
         "method": method,
         "kept": bool(fidelity >= promise.belief),
+        "worst_query_fidelity": float(np.nanmin(run.fidelity[mine])),
+        "normality": {
+            name: None if np.isnan(p) else round(float(p), 4)
+            for name, p in zip(table.names, run.normality, strict=True)
+        },
     }
 
 

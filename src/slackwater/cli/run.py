@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from slackwater.cli.watched import watch_options, watched
 from slackwater.errors import InvalidOption
 from slackwater.language import parse
 from slackwater.plan import Plan, explain
@@ -31,6 +32,7 @@ from slackwater.plan import Plan, explain
 @click.option(
     "--seconds", type=click.FloatRange(0.1), default=None, help="Stop after so long; else when nothing comes any more."
 )
+@watch_options
 @click.option("--batches", type=click.IntRange(1), default=20, show_default=True, help="Micro-batches of a replay.")
 @click.option("--json", "as_json", is_flag=True, help="Results on the console and the report as JSON lines.")
 @click.pass_context
@@ -45,6 +47,8 @@ def command(
     checkpoint: Path | None,
     seconds: float | None,
     batches: int,
+    watch_port: int | None,
+    metrics_port: int | None,
     as_json: bool,
 ) -> None:
     """Run the query in FILE on a local Spark and report its promise.
@@ -56,6 +60,7 @@ def command(
     Examples:
       slackwater run peaks.sql --source generator:1000 --seconds 30
       slackwater run peaks.sql --source json:in --schema 'ts TIMESTAMP, value DOUBLE' --sink parquet:out
+      slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
     """
     text = file.read_text(encoding="utf-8")
@@ -92,7 +97,7 @@ def command(
     def tell(rows: int) -> None:
         status.update(f"{rows:,} rows, {time.monotonic() - started:.0f} s")
 
-    with status, session.local_session("slackwater-run") as spark:
+    with watched(console, watch_port, metrics_port), status, session.local_session("slackwater-run") as spark:
         outcome = run_to_the_end(spark, run, tell, emit, as_json, show)
     if as_json:
         click.echo(json.dumps({**outcome.report.as_json(), "interrupted": outcome.interrupted}))

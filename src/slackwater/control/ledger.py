@@ -10,9 +10,9 @@ from typing import Any
 class Ledger:
     """What became of every row that was read.
 
-    Adding two ledgers adds their counts; there is no other way to change one. ``unreported_batches`` counts
-    micro-batches that were committed although the process died before their counts could be written down: their
-    rows are in no other number.
+    Adding two ledgers adds their counts; there is no other way to change one. Less an earlier one, it is what happened
+    since. ``unreported_batches`` counts micro-batches that were committed although the process died before their
+    counts could be written down: their rows are in no other number.
 
     >>> (Ledger(on_time=98, late=1) + Ledger(invalid=1)).input
     100
@@ -39,6 +39,9 @@ class Ledger:
 
     def __add__(self, other: Ledger) -> Ledger:
         return Ledger(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __sub__(self, earlier: Ledger) -> Ledger:
+        return Ledger(*(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self)))
 
     def as_json(self) -> dict[str, Any]:
         """The counts as plain values, the input among them."""

@@ -16,6 +16,7 @@ from slackwater.control.deferral.methods import deferral_method
 from slackwater.control.deferral.normality import NormalityWatch
 from slackwater.control.deferral.windows import certain_time
 from slackwater.kernel.answers import Answers, together
+from slackwater.kernel.held import ENOUGH, Held, HeldAnswers
 from slackwater.kernel.history import History
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.queries import QuerySet
@@ -23,13 +24,11 @@ from slackwater.kernel.queries import QuerySet
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# One cache line a query: what an evaluation reads and writes lies together.
-HELD, HELD_AT, EPSILON, CAUTION, LASTING, COUNT, MEAN_TICKS, HELD_TICK = range(8)
 NEW, ANSWERED, GUESSED, WITHHELD = range(4)
 
 _APART = 0.2
 _SIGNIFICANT = 4.0  # (two standard errors)²
-_CELLS = 1 << 22
+_CELLS = 1 << 20
 _NORMALITY_EVERY = 16
 
 
@@ -62,15 +61,16 @@ class StandingEvaluator:
     def _fresh_state(self, size: int) -> None:
         self.next_at = np.full(size, -np.inf)
         self.status = np.zeros(size, dtype=np.int8)
-        self._state = np.zeros((size, 8))
+        lasting = None
         if self.method.keeps_fidelity and not self.method.keeps_hit_rate:
             # Start where exact Brownian motion would rest.
+            lasting = np.zeros(size)
             for belief in np.unique(self.queries.belief):
                 mine = self.queries.belief == belief
                 end = model.two_sided_quantile(np.array([calibration.lasting_belief(float(belief))]))
-                self._state[mine, LASTING] = np.log(end[0] / self.queries.z[mine])
-        queries = self.queries
-        self._fixed = np.column_stack([queries.bound, queries.relative, queries.belief, queries.z])
+                lasting[mine] = np.log(end[0] / self.queries.z[mine])
+        self._answers = HeldAnswers(self.queries, lasting)
+        self._held_at = np.zeros(size)
         self._held_drift = np.zeros(size)
         self._extreme = np.full(size, -np.inf)
         self._by_model = np.ones(size, dtype=np.bool_)
@@ -85,65 +85,37 @@ class StandingEvaluator:
         """Streams that were found interrupted at the last tick."""
         return self._silent
 
-    def fingerprint(self) -> Floats:
-        """A number a query that changes when its weights, bound or belief do; see ``replace``."""
-        return _fingerprint(self.queries)
-
-    def replace(self, queries: QuerySet, fingerprint: Floats | None = None) -> None:
-        """Go on with other queries: those that are as before keep their answers, the changed ones what they learned.
-
-        ``fingerprint`` is that of the queries before, where they themselves are no longer known.
-        """
-        streams = max(queries.streams, self.queries.streams)
-        self.grow(streams)
-        queries = queries.over(streams)
-        was = _fingerprint(self.queries) if fingerprint is None else fingerprint
-        old = {query: row for row, query in enumerate(self.queries.ids.tolist())}
-        came_from = np.array([old.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)
-        kept = np.flatnonzero(came_from >= 0)
-        rows = came_from[kept]
-        saved: tuple[NDArray[Any], ...] = (
-            self.next_at,
-            self.status,
-            self._state,
-            self._held_drift,
-            self._extreme,
-            self._by_model,
-        )
-        self.queries = queries
-        self._fresh_state(queries.queries)
-        fresh: tuple[NDArray[Any], ...] = (
-            self.next_at,
-            self.status,
-            self._state,
-            self._held_drift,
-            self._extreme,
-            self._by_model,
-        )
-        for new, saved_array in zip(fresh, saved, strict=True):
-            new[kept] = saved_array[rows]
-        # A weight, the bound or the belief is another; sums taken in another order may differ in the last places.
-        changed = ~np.isclose(_fingerprint(queries)[kept], was[rows], rtol=1e-12, atol=0.0)
-        again = kept[changed]
-        self.next_at[again] = -np.inf
-        self.status[again] = NEW
-        self._extreme[again] = -np.inf
-
     def grow(self, streams: int) -> None:
         """Make room for more streams."""
-        if streams <= self.queries.streams:
-            return
-        self.queries = self.queries.over(streams)
+        if streams > self.queries.streams:
+            self.queries = self.queries.over(streams)
+            self._make_room(streams)
+
+    def _make_room(self, streams: int) -> None:
         self.estimator.grow(streams)
         self.normality.grow(streams)
         self.history.grow(streams)
-        self._silent = np.concatenate([self._silent, np.zeros(streams - len(self._silent), dtype=np.bool_)])
+        more = streams - len(self._silent)
+        self._silent = np.concatenate([self._silent, np.zeros(more, dtype=np.bool_)])
 
     def tick(self, now: float, streams: Ints, times: Floats, values: Floats) -> Answers:
         """Take in the rows that came, and evaluate what is due at ``now``; without rows, a tick of the clock alone.
 
         ``now`` is in the time of the streams and must not run backwards: a tick before the last one counts as at it.
         """
+        now = max(now, self.now)
+        self.absorb(now, streams, times, values)
+        # Zhu 2004, footnote 1: the last tick that is not after the deadline.
+        due = np.flatnonzero(self.next_at < now + self.period * (1.0 - 1e-9))
+        if self.period == 0.0:
+            due = np.flatnonzero(self.next_at <= now)
+        due = self._admitted(due, now)
+        answers = self._evaluate_all(due, now)
+        self.evaluations += len(answers)
+        return answers
+
+    def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> None:
+        """Take in the rows of a tick and evaluate nothing: a window's extreme needs every tick, an answer does not."""
         now = max(now, self.now)
         if now > self.now and np.isfinite(self.now):
             self._gaps.append(now - self.now)
@@ -162,14 +134,6 @@ class StandingEvaluator:
             self.normality.step(self.estimator)
         self.history.append(now, np.nan_to_num(self._guesses(now)))
         self._correlate()
-        # Zhu 2004, footnote 1: the last tick that is not after the deadline.
-        due = np.flatnonzero(self.next_at < now + self.period * (1.0 - 1e-9))
-        if self.period == 0.0:
-            due = np.flatnonzero(self.next_at <= now)
-        due = self._admitted(due, now)
-        answers = self._evaluate_all(due, now)
-        self.evaluations += len(answers)
-        return answers
 
     def _guesses(self, now: float) -> Floats:
         return interruptions.best_guess(self.estimator, now, self._silent, self._trusted_drift())
@@ -202,12 +166,12 @@ class StandingEvaluator:
         diffusion = np.sqrt(rows.power(2) @ known + np.square(rows @ loadings).sum(axis=1))
         deadline = np.where(np.isfinite(self.next_at[due]), self.next_at[due], now - self.period)
         work = np.full(len(due), max(self.period, 1e-9) / self.options.capacity)
-        pending = scheduler.Pending(self._state[due, HELD_AT], deadline, work, rows @ self.estimator.drift, diffusion)
+        pending = scheduler.Pending(self._held_at[due], deadline, work, rows @ self.estimator.drift, diffusion)
         order = scheduler.order(self.options.order)(now, pending, max(self.period, 1e-9))
         return np.sort(due[order[: self.options.capacity]])
 
     def _rows(self, due: Ints) -> sparse.csr_matrix:
-        return self.queries.weights if len(due) == self.queries.queries else self.queries.weights[due]
+        return self.queries.rows(due)
 
     def _evaluate_all(self, due: Ints, now: float) -> Answers:
         width = 16 if self.options.aggregate == "linear" else max(len(self.history.times), 16)
@@ -232,21 +196,21 @@ class StandingEvaluator:
         linear = self.options.aggregate == "linear"
         value, block = (current, None) if linear else self._extremes(rows, due, now)
         certain: Floats | float = np.inf
-        state = np.ascontiguousarray(self._state[due].T)
-        bounds, relative, belief, z = np.ascontiguousarray(self._fixed[due].T)
+        held = self._answers.take(due)
         tick = self.history.ticks - 1
-        kept = self._judged(state, due, value, silent, now)
-        self._learn(state, due, rows, kept, tick, belief)
-        epsilon = np.where(relative > 0.0, bounds * np.abs(value), bounds)
+        kept = self._judged(held, due, value, silent, now)
+        self._learn(held, due, rows, kept, tick)
+        held.value = value
+        epsilon = held.epsilon()
         if block is not None:
             certain = certain_time(block, self._window_times(now), now, float(self.options.window or 0.0), epsilon)
-        scale = np.exp(-self._caution(state))
+        scale = np.exp(-self._caution(held))
         if linear:
             pull = np.zeros_like(drift) if self.options.value_and_drift else drift
-            wait = model.deferral(epsilon * scale, pull, np.sqrt(variance), belief, z)
+            wait = model.deferral(epsilon * scale, pull, np.sqrt(variance), held.belief, held.z)
         else:
             room = (self._sign * (value - current) + epsilon) * scale
-            rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), belief)
+            rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), held.belief)
             rise = np.where(np.isnan(rise), 0.0, rise)
             self._by_model[due] = rise < certain
             wait = np.minimum(rise, certain)  # Zhu 2004, Eq. (11)
@@ -254,14 +218,19 @@ class StandingEvaluator:
         next_at = now + np.minimum(wait, self._longest())
         if any_silent:
             next_at = np.where(silent > 0, now + interval, next_at)
-        state[HELD], state[HELD_AT], state[EPSILON], state[HELD_TICK] = value, now, epsilon, tick
-        self._state[due] = state.T
-        if self.options.value_and_drift:
-            self._held_drift[due] = drift
+        held.tick = np.broadcast_to(np.int64(tick), len(due))
+        self._answers.put(due, held)
+        if self._timed:
+            self._held_at[due], self._held_drift[due] = now, drift
         self.next_at[due] = next_at
         self.status[due] = np.where(silent > 0, GUESSED, ANSWERED) if any_silent else ANSWERED
         bound = np.where(silent > 0, error, epsilon) if any_silent else epsilon
         return Answers(due, value, drift, bound, silent, next_at, kept)
+
+    @property
+    def _timed(self) -> bool:
+        """Whether the time of an answer is needed, and not its tick alone."""
+        return self.options.value_and_drift or self.options.capacity is not None
 
     def _answerable(self, due: Ints, rows: sparse.csr_matrix) -> tuple[Ints, sparse.csr_matrix]:
         """Without the queries that lean on a stream never seen, or on none at all: those wait."""
@@ -303,7 +272,7 @@ class StandingEvaluator:
             return self._sign * block.max(axis=1), block
         # Zhu 2004, Eq. (12): only the ticks since the last evaluation are new.
         since = self.history.times >= self.options.landmark
-        last = np.where(self.status[due] == NEW, -1, self._state[due, HELD_TICK])
+        last = np.where(self.status[due] == NEW, -1, self._answers.ticks(due))
         oldest = max(int(last.min()) + 1 - self.history.first_tick, 0) if len(due) else 0
         values = self.history.values[oldest:][since[oldest:]]
         if len(values):
@@ -311,21 +280,19 @@ class StandingEvaluator:
         before_landmark = ~np.isfinite(self._extreme[due])
         return np.where(before_landmark, np.nan, self._sign * self._extreme[due]), None
 
-    def _judged(self, state: Floats, due: Ints, value: Floats, silent: Ints, now: float) -> Floats:
-        answer = state[HELD]
+    def _judged(self, held: Held, due: Ints, value: Floats, silent: Ints, now: float) -> Floats:
+        answer = held.value
         if self.options.value_and_drift and self.options.aggregate == "linear":
-            answer = answer + self._held_drift[due] * (now - state[HELD_AT])  # Zhu 2004, Eq. (8)
-        kept = (np.abs(value - answer) <= state[EPSILON]).astype(np.float64)
+            answer = answer + self._held_drift[due] * (now - self._held_at[due])  # Zhu 2004, Eq. (8)
+        kept = (np.abs(value - answer) <= held.epsilon()).astype(np.float64)
         return np.where((self.status[due] == ANSWERED) & (silent == 0), kept, np.nan)
 
-    def _learn(
-        self, state: Floats, due: Ints, rows: sparse.csr_matrix, kept: Floats, tick: int, belief: Floats
-    ) -> None:
+    def _learn(self, held: Held, due: Ints, rows: sparse.csr_matrix, kept: Floats, tick: int) -> None:
         """Move each query's caution by what its last deferral showed."""
         method = self.method
         if not (method.keeps_hit_rate or method.keeps_fidelity):
             return
-        ticks = tick - state[HELD_TICK]
+        ticks = (tick - held.tick).astype(np.float64)
         # Where φ1 set the deferral a kept answer says nothing of the model; a miss does.
         told = ~np.isnan(kept)
         linear = self.options.aggregate == "linear"
@@ -333,46 +300,43 @@ class StandingEvaluator:
             told &= self._by_model[due] | (kept == 0.0)
         # Nobody held a stale answer for a tick where the next one was evaluated at once.
         missed = np.where(told & (ticks > 1), 1.0 - kept, 0.0)
-        step = calibration.gain(state[COUNT])
-        mean = np.where(state[MEAN_TICKS] > 0.0, state[MEAN_TICKS], np.maximum(ticks, 1.0))
-        state[MEAN_TICKS] = np.where(told, mean + 0.1 * (ticks - mean), mean)
-        if method.keeps_hit_rate or not linear:
-            loop = CAUTION if method.keeps_hit_rate else LASTING
-            state[loop] = np.where(told, calibration.moved(state[loop], missed, belief, step), state[loop])
+        step = calibration.gain(held.count)
+        mean = np.where(held.mean_ticks > 0.0, held.mean_ticks, np.maximum(ticks, 1.0))
+        held.mean_ticks = np.where(told, mean + 0.1 * (ticks - mean), mean)
+        if method.keeps_hit_rate:
+            held.caution = np.where(told, calibration.moved(held.caution, missed, held.belief, step), held.caution)
+        elif not linear:
+            held.lasting = np.where(told, calibration.moved(held.lasting, missed, held.belief, step), held.lasting)
         if method.keeps_fidelity and linear and self.options.audit_ratio > 0.0:
             draw = np.random.default_rng((self._seed, tick))
             chosen = np.flatnonzero(told & (draw.random(len(due)) < self.options.audit_ratio))
             if len(chosen):
-                wrong = self._audited(state[:, chosen], due[chosen], rows[chosen], ticks[chosen], draw)
+                some = held.some(chosen)
+                wrong = self._audited(some, due[chosen], ticks[chosen], draw)
                 # A share of time: a long deferral counts for more.
                 weight = np.minimum(ticks[chosen] / mean[chosen], 4.0) * step[chosen]
-                state[LASTING, chosen] = calibration.moved(state[LASTING, chosen], wrong, belief[chosen], weight)
+                held.lasting[chosen] = calibration.moved(some.lasting, wrong, some.belief, weight)
         if method.keeps_hit_rate:
             # Neither loop winds down while the other one decides.
-            state[CAUTION] = np.maximum(state[CAUTION], state[LASTING] - _APART)
-            state[LASTING] = np.maximum(state[LASTING], state[CAUTION] - _APART)
-        state[COUNT] += told
+            held.caution = np.maximum(held.caution, held.lasting - _APART)
+            held.lasting = np.maximum(held.lasting, held.caution - _APART)
+        held.count = np.minimum(held.count + told, ENOUGH)
 
-    def _audited(
-        self, state: Floats, due: Ints, rows: sparse.csr_matrix, ticks: Floats, draw: np.random.Generator
-    ) -> Floats:
+    def _audited(self, held: Held, due: Ints, ticks: Floats, draw: np.random.Generator) -> Floats:
         """Whether the held answer was outside its bound at a random tick while it stood (1) or not (0)."""
-        first = self.history.first_tick
-        at = state[HELD_TICK] + np.floor(draw.random(len(due)) * ticks)
-        at = np.maximum(at - first, 0).astype(np.int64)
+        rows = self._rows(due)
+        at = held.tick + np.floor(draw.random(len(due)) * ticks).astype(np.int64)
+        at = np.maximum(at - self.history.first_tick, 0)
         cells = self.history.values[np.repeat(at, np.diff(rows.indptr)), rows.indices] * rows.data
         truth = np.add.reduceat(cells, rows.indptr[:-1])
-        answer = state[HELD]
+        answer = held.value
         if self.options.value_and_drift:
-            answer = answer + self._held_drift[due] * (self.history.times[at] - state[HELD_AT])
-        return np.asarray(np.abs(truth - answer) > state[EPSILON], dtype=np.float64)
+            answer = answer + self._held_drift[due] * (self.history.times[at] - self._held_at[due])
+        return np.asarray(np.abs(truth - answer) > held.epsilon(), dtype=np.float64)
 
-    def _caution(self, state: Floats) -> Floats:
+    def _caution(self, held: Held) -> Floats:
         """The log of how much smaller a bound than the promised one the model is given."""
-        deciding: Floats = state[LASTING]
-        if self.method.keeps_hit_rate:
-            deciding = np.maximum(state[CAUTION], deciding)
-        return deciding
+        return np.maximum(held.caution, held.lasting) if self.method.keeps_hit_rate else held.lasting
 
     def _longest(self) -> float:
         """Never longer than the evidence goes back."""
@@ -385,37 +349,67 @@ class StandingEvaluator:
         return longest
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Everything needed to go on after a restart, as arrays by name (the queries themselves excepted)."""
+        """Everything needed to go on after a restart, as arrays by name (the queries themselves excepted).
+
+        Some 30 bytes a query: what the bound and the history tell is left out.
+        """
         own = {
             "clock": np.array([self.now, self.period, *self._gaps]),
             "counts": np.array([self.evaluations, self._correlate_at]),
-            "next_at": self.next_at,
-            "status": self.status,
-            "state": self._state,
-            "held_drift": self._held_drift,
-            "extreme": self._extreme,
-            "by_model": self._by_model,
+            **{f"query.{name}": array for name, array in self._by_query().items()},
             "silent": self._silent,
             "loadings": self._correlation.loadings,
             "specific": self._correlation.specific,
         }
         streams = {f"streams.{name}": array for name, array in self.estimator.snapshot().items()}
         history = {f"history.{name}": array for name, array in self.history.snapshot().items()}
-        return {**own, **streams, **history}
+        normality = {f"normality.{name}": array for name, array in self.normality.snapshot().items()}
+        return {**own, **streams, **history, **normality}
 
-    def resume(self, snapshot: dict[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot of an evaluator with the same queries and options."""
+    def _by_query(self) -> dict[str, NDArray[Any]]:
+        """What is held for each query, as arrays by name."""
+        own: dict[str, NDArray[Any]] = {
+            "next_at": self.next_at,
+            "flags": (self.status | (self._by_model.astype(np.int8) << 2)).astype(np.uint8),
+            **self._answers.snapshot(),
+        }
+        if self._timed:
+            own |= {"held_at": self._held_at, "held_drift": self._held_drift}
+        if self.options.landmark is not None:
+            own["extreme"] = self._extreme
+        return own
+
+    def _take_up(self, mine: dict[str, NDArray[Any]], into: slice | Ints) -> None:
+        """Put what was held for some queries in its place."""
+        flags = mine["flags"].astype(np.int8)
+        self.next_at[into], self.status[into], self._by_model[into] = mine["next_at"], flags & 3, flags > 3
+        self._answers.resume(mine, into)
+        if "held_at" in mine:
+            self._held_at[into], self._held_drift[into] = mine["held_at"], mine["held_drift"]
+        if "extreme" in mine:
+            self._extreme[into] = mine["extreme"]
+
+    def resume(self, snapshot: dict[str, NDArray[Any]], came_from: Ints | None = None) -> None:
+        """Go on from a snapshot of an evaluator with the same queries and options.
+
+        ``came_from``: where each query stood in the snapshot, −1 for a new one, if they are not the same.
+        """
         self.now, self.period = float(snapshot["clock"][0]), float(snapshot["clock"][1])
         self._gaps = deque(snapshot["clock"][2:].tolist(), maxlen=15)
         self.evaluations, self._correlate_at = (int(count) for count in snapshot["counts"])
-        self.next_at, self.status = np.array(snapshot["next_at"]), np.array(snapshot["status"])
-        self._state, self._held_drift = np.array(snapshot["state"]), np.array(snapshot["held_drift"])
-        self._extreme, self._by_model = np.array(snapshot["extreme"]), np.array(snapshot["by_model"])
+        into: slice | Ints = slice(None)
+        rows: slice | Ints = slice(None)
+        if came_from is not None:
+            into = np.flatnonzero(came_from >= 0)
+            rows = came_from[into]
+        self._take_up({name: array[rows] for name, array in _below(snapshot, "query.").items()}, into)
         self._silent = np.array(snapshot["silent"])
         self._correlation = type(self._correlation)(snapshot["loadings"], snapshot["specific"])
         self.estimator.resume(_below(snapshot, "streams."))
         self.history.resume(_below(snapshot, "history."))
-        self.normality.grow(self.estimator.streams)
+        self.normality.resume(_below(snapshot, "normality."))
+        self.queries = self.queries.over(max(self.queries.streams, self.estimator.streams))
+        self._make_room(self.queries.streams)
 
 
 def _below(snapshot: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
@@ -428,13 +422,3 @@ def _squared(rows: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def _pattern(rows: sparse.csr_matrix) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones_like(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-
-
-def _fingerprint(queries: QuerySet) -> Floats:
-    """A number a query that changes, but for an accident of one in billions, when its weights, bound or belief do.
-
-    A stream's mark depends on its number alone, so that more streams change nothing.
-    """
-    marks = 0.5 + np.modf(np.arange(1, queries.streams + 1) * 0.6180339887498949)[0]
-    terms = 0.7548776662 * queries.bound + 0.5698402910 * queries.belief + 0.3819660113 * queries.relative
-    return np.asarray(queries.weights @ marks + terms, dtype=np.float64)

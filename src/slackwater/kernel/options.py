@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.control.deferral import interruptions, scheduler
-from slackwater.control.deferral.estimation import DEFAULT_K
-from slackwater.control.deferral.methods import DEFAULT_METHOD
+from slackwater.control.deferral.estimation import DEFAULT_K, StreamEstimator
+from slackwater.control.deferral.methods import DEFAULT_METHOD, deferral_method
 from slackwater.errors import InvalidOption
 
 Aggregate = Literal["linear", "max", "min"]
@@ -40,6 +40,9 @@ class EvaluatorOptions:
     sum_of_errors: bool = False
 
     def __post_init__(self) -> None:
+        deferral_method(self.method)
+        scheduler.order(self.order)
+        StreamEstimator(0, self.k, self.t_max)  # refuses what it cannot work with
         if self.aggregate == "linear":
             if self.window is not None or self.landmark is not None:
                 raise InvalidOption("window-without-extreme", "a linear aggregate has no window", "use max or min")

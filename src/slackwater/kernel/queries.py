@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,11 @@ class QuerySet:
     relative: NDArray[np.bool_]
     belief: Floats
     z: Floats
+    uniform: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = np.diff(self.weights.indptr)
+        object.__setattr__(self, "uniform", bool(len(sizes) and np.all(sizes == sizes[0])))
 
     @property
     def queries(self) -> int:
@@ -75,6 +80,19 @@ class QuerySet:
             ids, matrix, bounds, np.array(np.broadcast_to(np.asarray(relative, dtype=np.bool_), size)), beliefs,
             two_sided_quantile(beliefs),
         )  # fmt: skip
+
+    def rows(self, due: NDArray[np.int64]) -> sparse.csr_matrix:
+        """The weights of some queries; where all have as many streams, without looking at each."""
+        whole = self.weights
+        if len(due) == self.queries:
+            return whole
+        width = len(whole.data) // max(self.queries, 1)
+        if width == 0 or not self.uniform:
+            return whole[due]
+        data = np.take(whole.data.reshape(-1, width), due, axis=0).ravel()
+        indices = np.take(whole.indices.reshape(-1, width), due, axis=0).ravel()
+        starts = np.arange(0, len(data) + 1, width, dtype=indices.dtype)
+        return sparse.csr_matrix((data, indices, starts), shape=(len(due), self.streams))
 
     def over(self, streams: int) -> QuerySet:
         """The same queries where more streams are known."""

@@ -24,8 +24,9 @@ MOST_CELLS = 60_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interruption:
-    """One answer given while streams of its query were silent: for how long, how wrong, how wrong it said it may be."""
+    """One answer given while so many streams of its query were silent: since when, how wrong, how wrong it said."""
 
+    silent: int
     elapsed_ms: float
     error: float
     said: float
@@ -37,7 +38,8 @@ class StandingRun:
 
     ``fidelity``: the share of ticks at which the held answer was within its bound. ``hit_rate``: the share of
     re-evaluations that found the old answer within it. Ticks at which a stream of the query was silent, or before the
-    query's first answer, are not counted, since the truth is not known there.
+    query's first answer, are not counted, since the truth is not known there. ``normality`` is the last Shapiro–Wilk
+    p-value of each stream's increments.
     """
 
     fidelity: Floats
@@ -46,6 +48,7 @@ class StandingRun:
     naive_evaluations: Ints
     counted: Ints
     normal_ratio: float
+    normality: Floats
     interruptions: list[Interruption]
 
 
@@ -147,6 +150,7 @@ def run_standing(
             np.full(size, table.ticks, dtype=np.int64),
             counted,
             float(np.mean(normal)) if normal else float("nan"),
+            evaluator.normality.p_values,
             episodes,
         )
 
@@ -160,7 +164,7 @@ def _episode(
         streams = evaluator.queries.weights.indices[slice(*evaluator.queries.weights.indptr[row : row + 2])]
         gone = elapsed[streams][evaluator.silent[streams]]
         error = abs(float(truth[row] - answer[row]))
-        found.append(Interruption(float(gone.max()), error, float(said[row])))
+        found.append(Interruption(len(gone), float(gone.max()), error, float(said[row])))
     return found
 
 

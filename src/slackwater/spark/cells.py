@@ -36,8 +36,22 @@ def cell_column(margin_us: Column, valid: Column, sources: list[str]) -> Column:
     cell = F.when(~valid, float(INVALID_CELL)).when(margin_us >= 0, distance).otherwise(-1.0 - distance).cast("int")
     if not sources:
         return cell
-    source = F.pmod(F.xxhash64(*sources), F.lit(_SOURCE_HASHES))
-    return source * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_A_SIDE
+    return _source(sources) * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_A_SIDE
+
+
+def _source(sources: list[str]) -> Column:
+    return F.pmod(F.xxhash64(*sources), F.lit(_SOURCE_HASHES))
+
+
+def named_sources(column: str, sources: list[str]) -> list[Column]:
+    """Aggregates that name two of a micro-batch's sources: that of its oldest row, and any one.
+
+    Cells know sources by number. Two names a micro-batch cost next to nothing, and after some all are known, the one
+    that is behind first.
+    """
+    name = F.concat_ws(", ", *(F.col(f"`{source}`").cast("string") for source in sources))
+    named, time = F.struct(_source(sources).alias("source"), name.alias("name")), F.col(f"`{column}`")
+    return [F.min_by(named, time).alias("oldest"), F.min_by(named, F.xxhash64(time)).alias("any_one")]
 
 
 def is_valid(cell: Column, sources: list[str]) -> Column:

@@ -11,7 +11,7 @@ from pyspark.sql.types import TimestampType
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
-from slackwater.spark.cells import cell_column, count_cells, is_valid
+from slackwater.spark.cells import cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.control_row import heartbeat_us, reference_us
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
@@ -145,6 +145,8 @@ def observed_events(
     if not keep_heartbeat:
         marked = marked.drop("__sw_event_us")
     metrics.append(count_cells(cell, spec.sources).alias("cells"))
+    if spec.sources:
+        metrics += named_sources(spec.column, spec.sources)
     observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
     if invalid == "leave out":
         observed = observed.where(is_valid(cell, spec.sources))

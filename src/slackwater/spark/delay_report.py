@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Timeliness
 from slackwater.spark.delay_keeper import DelayKeeper
 from slackwater.units import duration_text, percent
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class DelayReport:
     shed_ratio: float
     load_per_s: float | None
     capacity_per_s: float | None
+    series: Series | None = field(default=None, compare=False, repr=False)
 
     @property
     def kept(self) -> bool:
@@ -49,6 +52,7 @@ class DelayReport:
             "load_per_s": self.load_per_s,
             "capacity_per_s": self.capacity_per_s,
             "ledger": self.ledger.as_json(),
+            "recent": None if self.series is None else series_json(self.series),
         }
 
     def __str__(self) -> str:
@@ -63,11 +67,12 @@ class DelayReport:
                 f"  load        {rates}",
                 f"  shed        {percent(self.shed_ratio)} now, {percent(self.loss_ratio)} of all rows",
                 f"  ledger      {self.ledger.input:,} rows = {self.ledger.on_time:,} kept + {self.ledger.shed:,} shed",
+                *series_lines(self.series),
             ]
         )
 
 
-def delay_report_of(keeper: DelayKeeper) -> DelayReport:
+def delay_report_of(keeper: DelayKeeper, series: Series | None = None) -> DelayReport:
     """The report of one promise in one query."""
     last = keeper.history[-1].decision if keeper.history else None
     return DelayReport(
@@ -80,6 +85,7 @@ def delay_report_of(keeper: DelayKeeper) -> DelayReport:
         keeper.controller.shed_ratio,
         None if last is None else last.load_per_s,
         None if last is None else last.capacity_per_s,
+        series,
     )
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from slackwater.spark.completeness import with_drop_ratio
 from slackwater.spark.generator import Readings, read_batch, read_stream
 from slackwater.spark.report import PromiseReport, report
+from slackwater.spark.results import observe_results
 
 WINDOW = "1 second"
 _CLOCK = "fixed-watermark"
@@ -65,13 +66,12 @@ class Duel:
             .observe(_CLOCK, F.count(F.lit(1)).alias("rows"), F.unix_millis(F.max("arrived")).alias("clock_ms"))
             .withWatermark("ts", fixed_wait)
         )
-        self.promised = self._start(promised, "promised")
-        self.fixed = self._start(fixed, "fixed")
+        self.promised = self._start(observe_results(_windows(promised), "demo"), "promised")
+        self.fixed = self._start(_windows(fixed), "fixed")
 
-    def _start(self, events: DataFrame, name: str) -> StreamingQuery:
+    def _start(self, windows: DataFrame, name: str) -> StreamingQuery:
         return (
-            _windows(events)
-            .writeStream.outputMode("append")
+            windows.writeStream.outputMode("append")
             .format("memory")
             .queryName(name)
             .option("checkpointLocation", str(Path(self._folder.name) / name))

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater.control.disorder import Batch, DisorderController, make_method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.spark.cells import Cells
 from slackwater.spark.exchange import Exchange
+from slackwater.watching.point import Lateness
 
 _REMEMBERED_BATCHES = 1000
+_MOST_SOURCES = 20
+_MOST_NAMES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +56,16 @@ class BatchReport:
     cells: Cells
     reported_at_ms: float
     state_rows: int
+    source_names: dict[int, str] = field(default_factory=dict)
     punctuation_ms: float | None = None  # the highest heartbeat that the stream itself carried
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """One line of a query's history."""
+    """One line of a query's history.
+
+    ``sources`` are those furthest behind: a source's number, its rows, and how far its freshest is behind the clock.
+    """
 
     batch_id: int
     clock_ms: float
@@ -64,6 +73,8 @@ class BatchRecord:
     wait_ms: float | None
     ledger: Ledger
     cause: str
+    lateness: Lateness | None = None
+    sources: tuple[tuple[str, int, float], ...] = ()
 
 
 @dataclass(slots=True)
@@ -80,6 +91,7 @@ class Keeper:
     _clock_ms: float = math.nan
     _clock_reported_at_ms: float = math.nan
     _state_rows: int = 0
+    _source_names: dict[int, str] = field(default_factory=dict)
     _waited_row_ms: float = 0.0
     _waited_rows: int = 0
 
@@ -93,6 +105,7 @@ class Keeper:
             self.ledger = Ledger.from_json(snapshot["ledger"])
             self.last_batch = snapshot["batch"]
             self._waited_row_ms, self._waited_rows = snapshot["waited"]
+            self._source_names = {int(number): name for number, name in snapshot.get("source_names", {}).items()}
         elif "ledger" in offset:
             self.ledger = Ledger.from_json(offset["ledger"])
             self.last_batch = offset["batch"]
@@ -108,15 +121,23 @@ class Keeper:
             return
         self.last_batch = report.batch_id
         self._state_rows = report.state_rows
+        if len(self._source_names) < _MOST_NAMES:
+            self._source_names |= report.source_names
         cells = report.cells
         rows = int(cells.counts.sum())
         late = 0 if report.heartbeat_ms is None else cells.below
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
-        cause = "no rows"
+        cause, lateness = "no rows", None
+        sources: tuple[tuple[str, int, float], ...] = ()
         if rows:
             self._clock_ms = report.clock_ms if math.isnan(self._clock_ms) else max(report.clock_ms, self._clock_ms)
             self._clock_reported_at_ms = report.reported_at_ms
-            cause = "first batch" if report.reference_ms is None else self._learn(report.reference_ms, cells, late)
+            if report.reference_ms is None:
+                cause = "first batch"
+            else:
+                cause = self._learn(report.reference_ms, cells, late)
+                behind_ms = self._clock_ms - report.reference_ms - cells.margins_us / 1000.0
+                lateness, sources = Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
         if report.punctuation_ms is not None:
             cause = self._hear(report.punctuation_ms)
         wait_ms = None
@@ -125,7 +146,16 @@ class Keeper:
             self._waited_row_ms += rows * wait_ms
             self._waited_rows += rows
         self.history.append(
-            BatchRecord(report.batch_id, self._clock_ms, report.heartbeat_ms, wait_ms, self.ledger, cause)
+            BatchRecord(
+                report.batch_id,
+                self._clock_ms,
+                report.heartbeat_ms,
+                wait_ms,
+                self.ledger,
+                cause,
+                lateness,
+                sources,
+            )
         )
 
     def _learn(self, reference_ms: float, cells: Cells, late: int) -> str:
@@ -140,7 +170,22 @@ class Keeper:
         self.controller.observe(
             Batch(values[order], weights=cells.counts[order], sources=sources, clock=self._clock_ms, late=late)
         )
-        return self.controller.decide(self._clock_ms).cause
+        cause = self.controller.decide(self._clock_ms).cause
+        return re.sub(r"(?<=\bsource )\d+", lambda number: self._name(int(number[0])), cause)
+
+    def _name(self, source: int) -> str:
+        """What a person calls a source: its columns once they are known, else its number."""
+        return self._source_names.get(source, str(source))
+
+    def _furthest_behind(self, cells: Cells, behind_ms: NDArray[np.float64]) -> tuple[tuple[str, int, float], ...]:
+        if cells.sources is None:
+            return ()
+        numbers, where = np.unique(cells.sources, return_inverse=True)
+        rows = np.bincount(where, weights=cells.counts).astype(int)
+        freshest = np.full(len(numbers), np.inf)
+        np.minimum.at(freshest, where, behind_ms)
+        chosen = np.argsort(-freshest, kind="stable")[:_MOST_SOURCES]
+        return tuple((self._name(int(numbers[i])), int(rows[i]), round(float(freshest[i]), 3)) for i in chosen)
 
     def _hear(self, punctuation_ms: float) -> str:
         """The stream has spoken for itself; why the heartbeat is what it is now."""
@@ -181,4 +226,5 @@ class Keeper:
             "ledger": self.ledger.as_json(),
             "controller": self.controller.snapshot(),
             "waited": [self._waited_row_ms, self._waited_rows],
+            "source_names": self._source_names,
         }

@@ -29,12 +29,9 @@ def exchange_for(spark: SparkSession, name: str, location: str | None) -> Exchan
         raise InvalidOption(
             "invalid-name", f"name={name!r} cannot be a folder's name", "use letters, digits, and any of . : _ -"
         )
-    chosen = location or spark.conf.get(LOCATION, None)
-    if chosen is None:
-        checkpoints = spark.conf.get(_CHECKPOINTS, None)
-        chosen = None if checkpoints is None else checkpoints.rstrip("/") + "/_slackwater"
+    chosen = location_of(spark) if location is None else _local_path(location)
     if chosen is not None:
-        return Exchange(_local_path(chosen) / name)
+        return Exchange(chosen / name)
     if not (spark.conf.get("spark.master", None) or "local").startswith("local"):
         raise MissingRequirement(
             "no-shared-location",
@@ -45,6 +42,15 @@ def exchange_for(spark: SparkSession, name: str, location: str | None) -> Exchan
     if spark not in _TEMPORARY:
         _TEMPORARY[spark] = tempfile.TemporaryDirectory(prefix="slackwater-", ignore_cleanup_errors=True)
     return Exchange(Path(_TEMPORARY[spark].name) / name)
+
+
+def location_of(spark: SparkSession) -> Path | None:
+    """Where the session's promises are kept, as far as its settings say."""
+    chosen = spark.conf.get(LOCATION, None)
+    if chosen is None:
+        checkpoints = spark.conf.get(_CHECKPOINTS, None)
+        chosen = None if checkpoints is None else checkpoints.rstrip("/") + "/_slackwater"
+    return None if chosen is None else _local_path(chosen)
 
 
 def _local_path(location: str) -> Path:

@@ -23,6 +23,8 @@ from slackwater.spark.numbers import NUMBER_TIME, number_time
 from slackwater.spark.ordered import landmark_us, ordered_windows
 from slackwater.spark.panes import native_windows
 from slackwater.spark.punctuations import with_punctuations
+from slackwater.spark.results import observe_results
+from slackwater.spark.standing_query import standing_query
 from slackwater.spark.streams import describe, registration_of, table_of
 from slackwater.spark.timeliness import DEFAULT_SPARK_LAW, with_max_delay
 
@@ -79,6 +81,9 @@ def run_query(
     """The streaming DataFrame of a query."""
     if shards < 1:
         raise InvalidOption("invalid-shards", f"shards={shards!r}", "give one shard or more")
+    if query.precision is not None:
+        mine = None if shards == DEFAULT_SHARDS else shards
+        return standing_query(spark, query, name=name, method=method, shards=mine, location=location)
     plan, events = plan_query(spark, query)
     _refuse_what_is_not_run(plan)
     assert plan.attribute is not None
@@ -123,6 +128,7 @@ def run_query(
         result = native_windows(spark, plan, observed, promise)
     else:
         result = ordered_windows(spark, plan, observed, promise, shards)
+    result = observe_results(result, promise.name, with_late_panes=plan.late is Late.PANES)
     if plan.late is Late.ROWS:
         return with_late_rows(plan, result, observed, columns, landmark_us(spark, plan))
     outer = plan.shape.outer if plan.shape is not None else None

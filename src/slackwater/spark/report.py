@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -13,8 +13,10 @@ from slackwater.errors import UnknownName
 from slackwater.promises import Completeness
 from slackwater.spark.delay_report import DelayReport, delay_report_of
 from slackwater.spark.keeper import Keeper
-from slackwater.spark.supervisor import delay_keepers_of, keepers_of
+from slackwater.spark.supervisor import delay_keepers_of, keepers_of, series_of
 from slackwater.units import duration_text, percent
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class PromiseReport:
     wait_ms: float | None
     mean_wait_ms: float | None
     cause: str
+    series: Series | None = field(default=None, compare=False, repr=False)
 
     @property
     def kept(self) -> bool:
@@ -50,6 +53,7 @@ class PromiseReport:
             "mean_wait_ms": self.mean_wait_ms,
             "cause": self.cause,
             "ledger": self.ledger.as_json(),
+            "recent": None if self.series is None else series_json(self.series),
         }
 
     def __str__(self) -> str:
@@ -69,7 +73,7 @@ class PromiseReport:
             lines.append(
                 f"  unreported  {ledger.unreported_batches} batches committed just before a crash, in no count"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *series_lines(self.series)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,13 @@ class Report:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """The report in a notebook, with small plots."""
+        from slackwater.watching.report_html import report_html  # loads a plotting library
+
+        series = [*(promise.series for promise in self.promises), *(delay.series for delay in self.delays)]
+        return report_html([one for one in series if one is not None])
+
 
 def report(query: StreamingQuery) -> Report:
     """How the query keeps its promises, counting every micro-batch that it has committed."""
@@ -125,7 +136,9 @@ def report(query: StreamingQuery) -> Report:
             "put with_drop_ratio or with_max_delay into its plan before it starts",
         )
     return Report(
-        str(query.id), tuple(_of(keeper) for keeper in keepers), tuple(delay_report_of(keeper) for keeper in delays)
+        str(query.id),
+        tuple(_of(keeper) for keeper in keepers),
+        tuple(delay_report_of(keeper, series_of(keeper.query_id, keeper.spec.name)) for keeper in delays),
     )
 
 
@@ -142,6 +155,7 @@ def _of(keeper: Keeper) -> PromiseReport:
         None if last is None else last.wait_ms,
         keeper.mean_wait_ms,
         "none yet" if last is None else last.cause,
+        series_of(keeper.query_id, keeper.spec.name),
     )
 
 

@@ -28,6 +28,8 @@ from slackwater.spark.delay_keeper import DelayKeeper, DelaySpec
 from slackwater.spark.exchange import replace
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
 from slackwater.spark.punctuations import PUNCTUATION_PREFIX
+from slackwater.spark.scribe import Scribe
+from slackwater.watching.series import Series
 
 METRICS_PREFIX = "slackwater:"
 _log = logging.getLogger("slackwater")
@@ -49,6 +51,7 @@ class Supervisor(StreamingQueryListener):
         self._handled: dict[str, int] = {}
         self._changed = threading.Condition()
         self._delays = DelayDesk(self._active, _parse_ms)
+        self._scribe = Scribe()
 
     def add(self, spec: PromiseSpec) -> None:
         """Take charge of a promise."""
@@ -83,11 +86,17 @@ class Supervisor(StreamingQueryListener):
                 self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
             return [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
 
+    def series_of(self, query_id: str, promise: str) -> Series | None:
+        """The series of a promise in one query."""
+        with self._changed:
+            return self._scribe.series_of(query_id, promise)
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         # Spark calls this before the query opens its sources: the readers will find who else is running.
         with self._changed:
             self._started.add(str(event.id))
             self._handled.pop(str(event.id), None)
+            self._scribe.forget(str(event.id))
             for key in [key for key in self._keepers if key[0] == str(event.id)]:
                 keeper = self._keepers.pop(key)
                 self._ended[keeper.epoch] = keeper.snapshot()
@@ -105,6 +114,8 @@ class Supervisor(StreamingQueryListener):
                 for key, metrics in progress.observedMetrics.items():
                     if key.startswith(METRICS_PREFIX) and key.removeprefix(METRICS_PREFIX) in self._specs:
                         self._on_batch(self._specs[key.removeprefix(METRICS_PREFIX)], progress, metrics.asDict())
+                keepers = [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
+                self._scribe.on_batch(progress, keepers, self._delays.keepers_of(query_id))
         except Exception:
             _log.exception(
                 "[promise-not-updated] batch %s of query %s; its last heartbeat stays", progress.batchId, query_id
@@ -118,6 +129,7 @@ class Supervisor(StreamingQueryListener):
         now_ms = _parse_ms(event.timestamp)
         with self._changed:
             self._delays.on_idle(str(event.id), now_ms)
+            self._scribe.on_idle(str(event.id), now_ms)
             for (query_id, _name), keeper in self._keepers.items():
                 if query_id == str(event.id):
                     keeper.on_idle(now_ms)
@@ -125,6 +137,7 @@ class Supervisor(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         with self._changed:
+            self._scribe.on_ended(str(event.id), event.exception)
             for name, spec in self._specs.items():
                 spec.exchange.declare_live(self._live_epochs(name))
 
@@ -146,6 +159,9 @@ class Supervisor(StreamingQueryListener):
                 cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
                 reported_at_ms=reported_at_ms,
                 state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
+                source_names={
+                    n["source"]: n["name"] for k in ("oldest", "any_one") if (n := metrics.get(k)) is not None
+                },
                 punctuation_ms=_punctuation_ms(spec, progress),
             )
         )
@@ -235,6 +251,12 @@ def delay_keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -
         if keepers:
             return keepers
     return []
+
+
+def series_of(query_id: str, promise: str) -> Series | None:
+    """The series of a promise in one query of any session."""
+    found = (supervisor.series_of(query_id, promise) for supervisor in list(_SUPERVISORS.values()))
+    return next((series for series in found if series is not None), None)
 
 
 def _stop_listening(streams: StreamingQueryManager, supervisor: Supervisor) -> None:

@@ -29,6 +29,10 @@ _METHODS = {
     method.name: method
     for method in (
         DeferralMethod("brownian", "the paper's model as printed, open loop", False, False, False, False),
+        DeferralMethod(
+            "steady", "the same, but for a drift that k rows cannot tell from none", False, True, False, False
+        ),
+        DeferralMethod("correlated", "steady, with the covariance of the streams", True, True, False, False),
         DeferralMethod("calibrated", "the model, with the hit rate held at the belief", True, True, True, True),
         DeferralMethod("economical", "the model, with only the share of time held", True, True, False, True),
     )

@@ -52,22 +52,26 @@ def deferral(bound: Floats, drift: Floats, diffusion: Floats, belief: Floats, z:
     """
     if z is None:
         z = two_sided_quantile(belief)
-    drift = np.abs(drift)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         result = np.square(bound / (diffusion * z))
         # With no randomness left the aggregate leaves the bound on a straight line.
         certain = diffusion <= 0.0
         if np.any(certain):
-            result = np.where(certain, np.where(drift > 0.0, bound / drift, np.inf), result)
-        result = np.where(bound > 0.0, result, 0.0)
-        if not np.any(drift):
+            result = np.where(certain, np.where(drift != 0.0, bound / np.abs(drift), np.inf), result)
+        if not np.all(bound > 0.0):
+            result = np.where(bound > 0.0, result, 0.0)
+        moving = np.flatnonzero(drift)
+        if len(moving) == 0:
             return result
+        bound, diffusion, drift = bound[moving], diffusion[moving], np.abs(drift[moving])
+        belief, z = np.broadcast_to(belief, result.shape)[moving], np.broadcast_to(z, result.shape)[moving]
         shift = drift * bound / (np.square(diffusion) * z)
-    solve = np.flatnonzero(~certain & (bound > 0.0) & (shift > _NEGLIGIBLE_SHIFT) & np.isfinite(result))
+        finite = (diffusion > 0.0) & (bound > 0.0) & np.isfinite(diffusion)
+    solve = np.flatnonzero(finite & (shift > _NEGLIGIBLE_SHIFT))
     if len(solve):
-        belief, z = np.broadcast_to(belief, bound.shape)[solve], np.broadcast_to(z, bound.shape)[solve]
         unit = np.square(bound[solve] / diffusion[solve])
-        result[solve] = unit * _dimensionless(shift[solve] * z, belief, 1.0 / np.square(z))
+        steep = shift[solve] * z[solve]
+        result[moving[solve]] = unit * _dimensionless(steep, belief[solve], 1.0 / np.square(z[solve]))
     return result
 
 

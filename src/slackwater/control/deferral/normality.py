@@ -36,3 +36,11 @@ class NormalityWatch:
     def normal(self, level: float = 0.05) -> NDArray[np.bool_]:
         """Streams whose increments the test does not tell from normal ones at that level."""
         return self.p_values >= level
+
+    def snapshot(self) -> dict[str, NDArray[np.float64]]:
+        """Everything, as arrays by name."""
+        return {"p_values": self.p_values, "turn": np.array([float(self._turn)])}
+
+    def resume(self, snapshot: dict[str, NDArray[np.float64]]) -> None:
+        """Go on from a snapshot."""
+        self.p_values, self._turn = np.array(snapshot["p_values"]), int(snapshot["turn"][0])

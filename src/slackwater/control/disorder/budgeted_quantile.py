@@ -17,8 +17,8 @@ from slackwater.promises import Completeness
 
 BEST_EFFORT_RATIO = 1e-4
 """What a promise of nothing (D = 0) aims at."""
-HORIZONS = (16.0, 128.0)
-"""How many promised drops each horizon spans: quick to follow, and precise."""
+HORIZONS = (2.0, 16.0, 128.0)
+"""How many promised drops each horizon spans: quick to follow, steady, and precise."""
 WAITS_REMEMBERED = 10.0
 """The first horizon never forgets faster than this many waits, however fast the rows come."""
 REACH = 6.0
@@ -48,8 +48,8 @@ class BudgetedQuantile:
     """Loses at most D of the rows, counted, for nearly the shortest wait; assumes no distribution.
 
     What matters for a row is its effective lateness: the reference (arrival clock, or front) at the moment when the
-    heartbeat that judged it was decided, minus its value. Of these the upper tail is kept, over two horizons and in
-    two frames; the frame and horizon with the least pinball loss on what came lately proposes the wait, at the rate
+    heartbeat that judged it was decided, minus its value. Of these the upper tail is kept, over three horizons and
+    in two frames; the frame and horizon with the least pinball loss on what came lately proposes the wait, at the rate
     that the budget can pay. The heartbeat is held while the budget is empty, and never overtakes where the stream
     itself is.
 
@@ -147,7 +147,9 @@ class BudgetedQuantile:
             forget = min(forget, elapsed / (WAITS_REMEMBERED * self._wait))
         for reference, tails in zip(self._references, self._tails, strict=True):
             lateness = reference - batch.values
-            for tail, horizon in zip(tails, self.horizons, strict=False):
+            # the front frame has one tail only, of a middle horizon
+            horizons = self.horizons if len(tails) > 1 else self.horizons[len(self.horizons) // 2 :]
+            for tail, horizon in zip(tails, horizons, strict=False):
                 fade = forget * self.horizons[0] / horizon
                 tail.add(lateness, batch.weights, rows, reference - lowest, fade)
 
@@ -191,7 +193,7 @@ class BudgetedQuantile:
         now = self._front if clock is None else clock
         self._references = [now] if clock is None else [now, self._front]
         rate = self.budget.rate(self._prior_cluster())
-        waits = [[self._wait_for(tail, rate) for tail in tails] for tails in self._tails]
+        waits = [self._waits_for(tails, rate) for tails in self._tails]
         self._bets = np.array([r - w for r, row in zip(self._references, waits, strict=True) for w in row])
         if len(self._losses) != len(self._bets):
             self._losses = np.zeros(len(self._bets))
@@ -219,11 +221,16 @@ class BudgetedQuantile:
                 return other
         return best
 
-    def _wait_for(self, tail: Tail, rate: float) -> float:
-        affordable = rate * tail.rows
-        if affordable >= 1.0:
-            return max(tail.above(affordable), 0.0)
-        return max(tail.highest(), 0.0) * (1.0 + self.margin)
+    def _waits_for(self, tails: list[Tail], rate: float) -> list[float]:
+        """What each tail proposes; where the rate leaves one not even a row, what the next longer one does."""
+        waits: list[float] = []
+        for tail in reversed(tails):
+            affordable = rate * tail.rows
+            if affordable >= 1.0:
+                waits.append(max(tail.above(affordable), 0.0))
+            else:
+                waits.append(waits[-1] if waits else max(tail.highest(), 0.0) * (1.0 + self.margin))
+        return waits[::-1]
 
     def _hold_back(self, heartbeat: float, now: float) -> float:
         """The heartbeat, kept behind where the stream itself is."""

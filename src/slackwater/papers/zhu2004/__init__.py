@@ -26,5 +26,6 @@ PAPER = Paper(
         "6": precision.figure_6,
         "7": scalability.figure_7,
         "8": interruptions.figure_8,
+        "covariance": precision.covariance,
     },
 )

@@ -14,6 +14,7 @@ from slackwater.sim.ticks import TickTable, common_part, tick_table
 
 STREAMS = 10
 SYNTHETIC_TICKS = 5_000
+INDEPENDENT_TICKS = 8_000
 WEATHER_TICKS = 8_760
 
 
@@ -32,6 +33,11 @@ def data_folder() -> Path | None:
 def synthetic(ticks: int = SYNTHETIC_TICKS) -> TickTable:
     """Ten streams of exact Brownian motion."""
     return brownian_streams(STREAMS, ticks, seed=2004)
+
+
+def independent(of: int, queries: int, ticks: int = INDEPENDENT_TICKS) -> TickTable:
+    """Exact Brownian motion for averages that share no stream, so that each of them counts."""
+    return brownian_streams(of * queries, ticks, seed=2004)
 
 
 def recorded(folder: Path) -> dict[str, TickTable]:

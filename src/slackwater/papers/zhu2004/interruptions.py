@@ -23,7 +23,7 @@ REPEATS = 2
 
 
 def episodes(name: str, silent: int) -> tuple[Floats, Floats, Floats]:
-    """Minutes of silence, error and ε_intr of every answer given meanwhile."""
+    """Ticks of silence, error and ε_intr of every answer given while so many of its nine streams were silent."""
     table = data.streams()[name]
     weights = standing.average_queries(data.STREAMS, OF, QUERIES)
     queries = QuerySet.of(np.arange(QUERIES), weights, 0.5, BELIEF)
@@ -32,7 +32,9 @@ def episodes(name: str, silent: int) -> tuple[Floats, Floats, Floats]:
     for seed in range(REPEATS):
         hidden = standing.hide(table, silent, LASTING_TICKS * table.period_ms, seed)
         found += standing.run_standing(hidden, queries, options, full=table, seed=seed).interruptions
-    usual = [entry for entry in found if entry.elapsed_ms <= (LASTING_TICKS + 1) * table.period_ms]
+    usual = [
+        entry for entry in found if entry.silent == silent and entry.elapsed_ms <= (LASTING_TICKS + 1) * table.period_ms
+    ]
     elapsed = np.array([entry.elapsed_ms for entry in usual]) / table.period_ms
     return elapsed, np.array([entry.error for entry in usual]), np.array([entry.said for entry in usual])
 

@@ -25,8 +25,13 @@ PAPER = {
 }
 QUERIES, OF = 10, 9
 WINDOW_TICKS = 30
+LEAST_DEFERRAL = 5.0
 BOUNDS = {"avg": (7.0, 8.0, 10.0, 12.0, 14.0), "max": (3.0, 4.0, 5.0, 6.0, 8.0)}
 """Bounds in standard deviations of the average's own increment: deferral is five ticks or more on every data set."""
+
+INDEPENDENT = "independent"
+BELOW_THE_CAP: tuple[float, ...] = (7.0, 8.0, 10.0)
+"""Bounds at which no deferral comes near the k ticks that the estimates look back on, where it would be cut short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class Point:
     sigmas: float
     belief: float
     fidelity: float
+    least_fidelity: float
     hit_rate: float
     evaluations: float
     optimal: float
@@ -50,11 +56,16 @@ class Point:
 @cache
 def points(name: str, aggregate: str, method: str) -> tuple[Point, ...]:
     """All bounds and beliefs of one data set, aggregate and method, in one replay."""
-    table = data.streams()[name]
-    weights = standing.average_queries(data.STREAMS, OF, QUERIES)
+    bounds: tuple[float, ...]
+    if name == INDEPENDENT:
+        table, bounds = data.independent(OF, QUERIES), BELOW_THE_CAP
+        weights = np.kron(np.eye(QUERIES), np.full(OF, 1.0 / OF))
+    else:
+        table, bounds = data.streams()[name], BOUNDS[aggregate]
+        weights = standing.average_queries(data.STREAMS, OF, QUERIES)
     average = table.filled() @ weights[0]
     sigma = float(np.nanstd(np.diff(average)))
-    cases = [(bound, belief) for bound in BOUNDS[aggregate] for belief in BELIEFS]
+    cases = [(bound, belief) for bound in bounds for belief in BELIEFS]
     queries = QuerySet.of(
         np.arange(len(cases) * QUERIES),
         np.tile(weights, (len(cases), 1)),
@@ -77,6 +88,7 @@ def points(name: str, aggregate: str, method: str) -> tuple[Point, ...]:
                 bound,
                 belief,
                 float(run.fidelity[mine].mean()),
+                float(run.fidelity[mine].min()),
                 float(run.hit_rate[mine].mean()),
                 float(run.evaluations[mine].mean()),
                 float(fewest[mine].mean()),
@@ -96,48 +108,53 @@ def _percents(values: list[float]) -> str:
 
 def table_2(folder: Path, report: Report) -> list[Claim]:
     """Average fidelity by belief, for the plain model and for the calibrated one."""
+    exact = [("avg", INDEPENDENT, method) for method in ("brownian", "steady", "calibrated")]
     cases = [
         (aggregate, name, method)
         for name in data.streams()
         for aggregate in ("avg", "max")
         for method in ("brownian", "calibrated")
+        if (aggregate, name) != ("avg", "synthetic")
     ]
     claims = []
-    for done, (aggregate, name, method) in enumerate(cases):
-        report(done / len(cases), f"{aggregate} of {name}, {method}")
+    for done, (aggregate, name, method) in enumerate([*exact, *cases]):
+        report(done / len([*exact, *cases]), f"{aggregate} of {name}, {method}")
         found = points(name, aggregate, method)
-        fidelity = [_mean(found, belief, "fidelity") for belief in BELIEFS]
-        hits = [_mean(found, belief, "hit_rate") for belief in BELIEFS]
-        paper = PAPER.get((aggregate, name))
-        if name == "synthetic" and aggregate == "avg":
-            claims.append(
-                Claim(
-                    "table-2",
-                    "under Brownian motion the belief is met: 95 / 90 / 85",
-                    f"hit rate {_percents(hits)}; fidelity {_percents(fidelity)}",
-                    all(abs(hit - belief) <= 0.01 for hit, belief in zip(hits, BELIEFS, strict=True))
-                    if method == "calibrated"
-                    else all(hit >= belief - 0.01 for hit, belief in zip(hits, BELIEFS, strict=True)),
-                    f"avg, synthetic, {method}"
-                    + (
-                        "; evaluating at the tick before the deadline errs on the safe side"
-                        if method == "brownian"
-                        else ""
-                    ),
-                )
-            )
-            continue
-        kept = all(share >= belief for share, belief in zip(fidelity, BELIEFS, strict=True))
-        claims.append(
-            Claim(
-                "table-2",
-                f"{_percents(list(paper))} at 95 / 90 / 85" if paper else "fidelity at least the belief",
-                f"fidelity {_percents(fidelity)}; hit rate {_percents(hits)}",
-                kept,
-                f"{aggregate}, {name}, {method}; deferral {_mean(found, 0.9, 'deferral_ticks'):.1f} ticks at 90%",
-            )
-        )
+        if name == INDEPENDENT:
+            claims.append(_exact_claim(found, method))
+        else:
+            claims.append(_fidelity_claim(found, aggregate, name, method))
     return claims
+
+
+def _exact_claim(found: tuple[Point, ...], method: str) -> Claim:
+    hits = [_mean(found, belief, "hit_rate") for belief in BELIEFS]
+    fidelity = [_mean(found, belief, "fidelity") for belief in BELIEFS]
+    why = {"brownian": "; the drift of Eq. (15) is mostly noise at k = 100, and shortens every deferral"}
+    return Claim(
+        "table-2",
+        "under Brownian motion the belief is met, within a point: 95 / 90 / 85",
+        f"hit rate {_percents(hits)}; fidelity {_percents(fidelity)}",
+        all(abs(hit - belief) <= 0.01 for hit, belief in zip(hits, BELIEFS, strict=True)),
+        f"avg, exact Brownian motion, {method}; bounds of 7, 8, 10 σ" + why.get(method, ""),
+    )
+
+
+def _fidelity_claim(found: tuple[Point, ...], aggregate: str, name: str, method: str) -> Claim:
+    deferred = tuple(point for point in found if point.deferral_ticks >= LEAST_DEFERRAL)
+    beliefs = [belief for belief in BELIEFS if any(point.belief == belief for point in deferred)]
+    fidelity = [_mean(deferred, belief, "fidelity") for belief in beliefs]
+    hits = [_mean(deferred, belief, "hit_rate") for belief in beliefs]
+    least = [min(p.least_fidelity for p in deferred if p.belief == belief) for belief in beliefs]
+    paper = PAPER.get((aggregate, name))
+    return Claim(
+        "table-2",
+        f"{_percents(list(paper))} at 95 / 90 / 85" if paper else "fidelity at least the belief",
+        f"fidelity {_percents(fidelity)}; worst query {_percents(least)}; hit rate {_percents(hits)}",
+        all(point.fidelity >= point.belief for point in deferred),
+        f"{aggregate}, {name}, {method}; {len(deferred)} of {len(found)} points with a deferral of "
+        f"{LEAST_DEFERRAL:g} ticks or more, {_mean(deferred, 0.9, 'deferral_ticks'):.1f} ticks at 90%",
+    )
 
 
 def figure_5(folder: Path, report: Report) -> list[Claim]:
@@ -202,4 +219,28 @@ def figure_6(folder: Path, report: Report) -> list[Claim]:
         )
     axes[0][0].legend()
     save(figure, folder / "figure-6.png")
+    return claims
+
+
+def covariance(folder: Path, report: Report) -> list[Claim]:
+    """What the covariance of streams changes, and nothing else: two open-loop methods that differ in it alone."""
+    names = list(data.streams())
+    claims = []
+    for at, name in enumerate(names):
+        report(at / len(names), name)
+        apart, joint = points(name, "avg", "steady"), points(name, "avg", "correlated")
+        shown = [
+            (_mean(found, 0.9, "fidelity"), _mean(found, 0.9, "hit_rate"), _mean(found, 0.9, "evaluations"))
+            for found in (apart, joint)
+        ]
+        text = [f"fidelity {f:.1%}, hit rate {h:.1%}, {e:.0f} evaluations a query" for f, h, e in shown]
+        claims.append(
+            Claim(
+                "covariance",
+                "variances add (Eq. 6: independent streams)",
+                f"added: {text[0]}; with covariance: {text[1]}",
+                shown[0][0] >= 0.9,
+                f"avg of nine, {name}, p = 90%, mean over {len(BOUNDS['avg'])} bounds, no loop",
+            )
+        )
     return claims

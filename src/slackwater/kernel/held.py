@@ -1,0 +1,122 @@
+"""The answers that stand, and what was learned of each: half a cache line a query.
+
+An evaluation touches queries all over the table, so that what it reads and writes must lie together and be little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.control.deferral.model import two_sided_quantile
+from slackwater.kernel.queries import QuerySet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ENOUGH = 255  # past some tens of evaluations their number changes nothing
+
+# A row: the answer and the signed bound in double precision, then four single words.
+_ROW = np.dtype("V32")
+_CAUTION, _LASTING, _MEAN_TICKS, _TICK = 4, 5, 6, 7
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """Some queries' answers: the value, the tick it was given at, the bound then; caution, and what it rests on."""
+
+    value: Floats
+    bound: Floats
+    relative: NDArray[np.bool_]
+    tick: Ints
+    caution: Floats
+    lasting: Floats
+    mean_ticks: Floats
+    count: Floats
+    belief: Floats
+    z: Floats
+
+    def epsilon(self) -> Floats:
+        """The bound that the held value promised."""
+        return np.where(self.relative, self.bound * np.abs(self.value), self.bound)
+
+    def some(self, chosen: Ints) -> Held:
+        """Some of them."""
+        return Held(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+
+class HeldAnswers:
+    """One row a query. Learned numbers are single precision, so that putting them away changes nothing."""
+
+    def __init__(self, queries: QuerySet, lasting: Floats | None = None) -> None:
+        size = queries.queries
+        self._block = np.zeros((size, 8), dtype=np.float32)
+        self._wide, self._whole = self._block.view(np.float64), self._block.view(np.int32)
+        self._rows = self._block.view(_ROW).ravel()  # moved in one piece
+        self._wide[:, 1] = np.where(queries.relative, -queries.bound, queries.bound)
+        self._any_relative = bool(np.any(queries.relative))
+        if size and np.all(queries.belief == queries.belief[0]):
+            self._beliefs, self._kind = queries.belief[:1], np.zeros(0, dtype=np.int32)
+        else:
+            self._beliefs, kind = np.unique(queries.belief, return_inverse=True)
+            self._kind = kind.astype(np.int32)
+        self._zs = two_sided_quantile(self._beliefs)
+        self._count = np.zeros(size, dtype=np.uint8)
+        if lasting is not None:
+            self._block[:, _LASTING] = lasting
+
+    def take(self, due: Ints) -> Held:
+        """The rows of some queries."""
+        rows = np.take(self._block, due, axis=0)
+        wide, size = rows.view(np.float64), len(due)
+        bound = wide[:, 1]
+        if len(self._beliefs) == 1:
+            belief, z = np.broadcast_to(self._beliefs, size), np.broadcast_to(self._zs, size)
+        else:
+            kind = self._kind[due]
+            belief, z = self._beliefs[kind], self._zs[kind]
+        return Held(
+            wide[:, 0].copy(),
+            np.abs(bound),
+            bound < 0.0 if self._any_relative else np.broadcast_to(np.False_, size),
+            rows.view(np.int32)[:, _TICK].astype(np.int64),
+            rows[:, _CAUTION].astype(np.float64),
+            rows[:, _LASTING].astype(np.float64),
+            rows[:, _MEAN_TICKS].astype(np.float64),
+            self._count[due].astype(np.float64),
+            belief,
+            z,
+        )
+
+    def put(self, due: Ints, held: Held) -> None:
+        """Put the rows back."""
+        rows = np.empty((len(due), 8), dtype=np.float32)
+        wide = rows.view(np.float64)
+        wide[:, 0], wide[:, 1] = held.value, np.where(held.relative, -held.bound, held.bound)
+        rows[:, _CAUTION], rows[:, _LASTING], rows[:, _MEAN_TICKS] = held.caution, held.lasting, held.mean_ticks
+        rows.view(np.int32)[:, _TICK] = held.tick
+        self._rows[due] = rows.view(_ROW).ravel()
+        self._count[due] = held.count
+
+    def ticks(self, due: Ints) -> Ints:
+        """When some queries were last evaluated."""
+        return np.asarray(self._whole[due, _TICK], dtype=np.int64)
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """What is not known from the queries, as arrays by name."""
+        return {
+            "held": self._wide[:, 0].copy(),
+            "learned": self._block[:, _CAUTION:_TICK].copy(),
+            "tick": self._whole[:, _TICK].copy(),
+            "count": self._count,
+        }
+
+    def resume(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
+        """Go on from the rows of a snapshot."""
+        self._wide[into, 0] = snapshot["held"]
+        self._block[into, _CAUTION:_TICK] = snapshot["learned"]
+        self._whole[into, _TICK] = snapshot["tick"]
+        self._count[into] = snapshot["count"]

@@ -1,0 +1,273 @@
+"""The charts of the page: Bokeh figures that take new points as they come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bokeh.models import (
+    ColumnDataSource,
+    DataRange1d,
+    DatetimeTickFormatter,
+    FixedTicker,
+    HoverTool,
+    Legend,
+    NumeralTickFormatter,
+)
+from bokeh.plotting import figure
+
+from slackwater.watching.point import Point, bin_edges_ms
+from slackwater.watching.series import MOST_POINTS, Series
+
+HEIGHT = 210
+_MINUTE_MS = 60_000.0
+_ZERO = "zero"
+LIGHT = {"ink": "#4a5568", "grid": "#e2e8f0"}
+DARK = {"ink": "#a9b4c4", "grid": "#2d3748"}
+BLUE, ORANGE, GREY, RED = "#3b82c4", "#d97706", "#8a94a6", "#d64545"
+Reading = Callable[[Series, Point], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a chart: its name, its colour, and how it is read from a point."""
+
+    name: str
+    colour: str
+    read: Reading
+    dash: str = "solid"
+
+
+@dataclass
+class TimeChart:
+    """Lines over time; each tick sends only the points that are new."""
+
+    title: str
+    lines: list[Line]
+    percent: bool = False
+    source: ColumnDataSource = field(init=False)
+    figure: Any = field(init=False)
+    _until: int = -1
+
+    def __post_init__(self) -> None:
+        self.source = ColumnDataSource({"at": [], _ZERO: [], **{line.name: [] for line in self.lines}})
+        drawn = _figure(self.title, x_axis_type="datetime")
+        drawn.xaxis.formatter = DatetimeTickFormatter(
+            seconds="%H:%M:%S", minsec="%H:%M:%S", minutes="%H:%M", hourmin="%H:%M", hours="%H:%M", days="%d %b"
+        )
+        drawn.xaxis.ticker.desired_num_ticks = 5
+        drawn.line("at", _ZERO, source=self.source, line_alpha=0.0)  # a range to begin with, where nothing is known yet
+        for line in self.lines:
+            drawn.line(
+                "at",
+                line.name,
+                source=self.source,
+                line_color=line.colour,
+                line_dash=line.dash,
+                line_width=2 if line.dash == "solid" else 1.5,
+                legend_label=line.name,
+            )
+        form = "0.[000] %" if self.percent else "0,0.[000]"
+        drawn.yaxis.formatter = NumeralTickFormatter(format="0.[00]%" if self.percent else "0.[00]a")
+        shown = [("", "@at{%H:%M:%S}"), *((line.name, f"@{{{line.name}}}{{{form}}}") for line in self.lines)]
+        drawn.add_tools(HoverTool(tooltips=shown, formatters={"@at": "datetime"}, mode="vline"))
+        drawn.legend.visible = len(self.lines) > 1
+        self.figure = drawn
+
+    def update(self, series: Series) -> None:
+        """Take the points that are new since the last call."""
+        new = [point for point in series.points if point.batch > self._until]
+        if not new:
+            return
+        self._until = new[-1].batch
+        columns: dict[str, list[float]] = {"at": [point.at_ms for point in new], _ZERO: [0.0] * len(new)}
+        for line in self.lines:
+            columns[line.name] = [_number(line.read(series, point)) for point in new]
+        self.source.stream(columns, rollover=MOST_POINTS)
+
+
+@dataclass
+class LatenessChart:
+    """The lateness of the last minutes on a logarithmic axis, with the wait in it."""
+
+    source: ColumnDataSource = field(init=False)
+    wait: ColumnDataSource = field(init=False)
+    figure: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.source = ColumnDataSource({"left": [], "right": [], "share": [], "colour": []})
+        self.wait = ColumnDataSource({"x": [], "y": []})
+        drawn = _figure("lateness, last 5 min (s)", x_axis_type="log")
+        drawn.scatter([0.1, 10.0], [0.0, 0.1], fill_alpha=0.0, line_alpha=0.0)  # a range to begin with
+        drawn.quad(
+            left="left", right="right", bottom=0, top="share", source=self.source, fill_color="colour", line_color=None
+        )
+        drawn.line(
+            "x",
+            "y",
+            source=self.wait,
+            line_color=RED,
+            line_dash="dashed",
+            line_width=2,
+            legend_label="heartbeat now; right of it is late",
+        )
+        drawn.yaxis.formatter = NumeralTickFormatter(format="0.[0]%")
+        drawn.xaxis.ticker = FixedTicker(ticks=[10.0**k for k in range(-3, 7)])
+        drawn.xaxis.formatter = NumeralTickFormatter(format="0.[000]a")
+        drawn.add_tools(HoverTool(tooltips=[("from", "@left{0.[000]} s"), ("rows", "@share{0.[000]%}")]))
+        self.figure = drawn
+
+    def update(self, series: Series) -> None:
+        """Draw the last minutes anew: some twenty bars."""
+        bins, wait_ms = series.lateness_bins(), series.latest("wait_ms")
+        rows = sum(bins.values())
+        if not rows:
+            return
+        edges = [bin_edges_ms(number) for number in bins]
+        shares = [count / rows for count in bins.values()]
+        self.source.data = {
+            "left": [low / 1e3 for low, _ in edges],
+            "right": [high / 1e3 for _, high in edges],
+            "share": shares,
+            "colour": [ORANGE if wait_ms is not None and low >= wait_ms else BLUE for low, _ in edges],
+        }
+        at = [] if wait_ms is None or wait_ms <= 0 else [wait_ms / 1e3] * 2
+        self.wait.data = {"x": at, "y": [0.0, max(shares)][: len(at)]}
+
+
+Chart = TimeChart | LatenessChart
+
+
+def charts_of(series: Series) -> list[Chart]:
+    """The charts that fit a promise."""
+    promised = series.about.promised
+    if series.about.kind == "completeness":
+        return [
+            TimeChart(
+                "drop ratio",
+                [
+                    Line("over the run", BLUE, lambda s, p: p.ledger.drop_ratio),
+                    Line("last minute", ORANGE, lambda s, p: s.between(p.at_ms - _MINUTE_MS, p).drop_ratio),
+                    Line("promised", RED, lambda s, p: promised, "dashed"),
+                ],
+                percent=True,
+            ),
+            TimeChart(
+                "wait" if series.about.timeless else "wait and lateness (s)",
+                [
+                    Line("wait", BLUE, _wait(1.0 if series.about.timeless else 1e-3)),
+                    Line("99% lateness", ORANGE, _behind(2, series.about.timeless)),
+                    Line("median lateness", GREY, _behind(0, series.about.timeless)),
+                ],
+            ),
+            *([] if series.about.timeless else [LatenessChart()]),
+            TimeChart(
+                "rows and results per second",
+                [
+                    Line("rows", BLUE, _rate(lambda p: p.ledger.input)),
+                    Line("results", GREY, _rate(lambda p: p.results)),
+                ],
+            ),
+        ]
+    if series.about.kind == "timeliness":
+        return [
+            TimeChart(
+                "delay (s)",
+                [
+                    Line("last batch", ORANGE, lambda s, p: p.delay_s),
+                    Line("over the run", BLUE, lambda s, p: p.mean_delay_s),
+                    Line("promised", RED, lambda s, p: promised, "dashed"),
+                ],
+            ),
+            TimeChart("shed", [Line("shed ratio", BLUE, lambda s, p: p.shed_ratio)], percent=True),
+            TimeChart(
+                "load and capacity (rows per second)",
+                [Line("load", BLUE, lambda s, p: p.load_per_s), Line("capacity", GREY, lambda s, p: p.capacity_per_s)],
+            ),
+            TimeChart("backlog (rows)", [Line("backlog", BLUE, lambda s, p: p.backlog_rows)]),
+        ]
+    return [
+        TimeChart(
+            "standing queries per second",
+            [
+                Line("evaluated", BLUE, _rate(lambda p: p.evaluated)),
+                Line("deferred", GREY, _rate(lambda p: p.deferred)),
+            ],
+        )
+    ]
+
+
+def paint(charts: Iterable[Chart], dark: bool) -> None:
+    """Give axes and letters the colours of the page's scheme."""
+    scheme = DARK if dark else LIGHT
+    for chart in charts:
+        drawn = chart.figure
+        drawn.title.text_color = scheme["ink"]
+        for axis in drawn.axis:
+            axis.major_label_text_color = scheme["ink"]
+            axis.axis_line_color = axis.major_tick_line_color = scheme["grid"]
+        for grid in drawn.grid:
+            grid.grid_line_color = scheme["grid"]
+        for legend in drawn.legend:
+            legend.label_text_color = scheme["ink"]
+
+
+def _figure(title: str, **axes: Any) -> Any:
+    drawn = figure(
+        title=title,
+        height=HEIGHT,
+        sizing_mode="stretch_width",
+        toolbar_location=None,
+        tools="",
+        y_range=DataRange1d(start=0, range_padding=0.1),
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        **axes,
+    )
+    drawn.title.text_font_style = "normal"
+    drawn.title.text_font_size = "13px"
+    drawn.axis.minor_tick_line_color = None
+    drawn.axis.major_label_text_font_size = "11px"
+    drawn.xgrid.visible = False
+    drawn.add_layout(
+        Legend(
+            orientation="horizontal",
+            label_text_font_size="11px",
+            background_fill_alpha=0.0,
+            border_line_color=None,
+            padding=0,
+            margin=0,
+            spacing=12,
+            glyph_width=14,
+            glyph_height=10,
+        ),
+        "above",
+    )
+    return drawn
+
+
+def _wait(scale: float) -> Reading:
+    return lambda s, p: None if p.wait_ms is None else p.wait_ms * scale
+
+
+def _behind(quantile: int, timeless: bool) -> Reading:
+    scale = 1.0 if timeless else 1e-3
+    return lambda s, p: None if p.lateness is None else max(p.lateness.quantiles_ms[quantile], 0.0) * scale
+
+
+def _rate(count: Callable[[Point], int | None]) -> Reading:
+    def per_second(series: Series, point: Point) -> float | None:
+        before = series.at(point.at_ms - 5_000.0)
+        now, then = count(point), None if before is None else count(before)
+        if before is None or now is None or then is None:
+            return None
+        return (now - then) / (point.at_ms - before.at_ms) * 1e3
+
+    return per_second
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

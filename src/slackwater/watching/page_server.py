@@ -1,0 +1,185 @@
+"""Serves the page: Bokeh's server in a thread of its own, on loopback unless told otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.document import Document
+from bokeh.server.auth_provider import AuthProvider
+from bokeh.server.server import Server
+from tornado.ioloop import IOLoop
+from tornado.web import RequestHandler
+
+from slackwater.errors import MissingRequirement
+from slackwater.watching.folders import Folders
+from slackwater.watching.page_view import Page
+from slackwater.watching.series import Series
+
+DEFAULT_PORT = 4141
+_COOKIE = "slackwater-token"
+_FRESH_S = 0.5
+
+
+class PageServer:
+    """A page over the series of some folders, until it is closed.
+
+    Off loopback everybody who asks must bring the token; it is made when none is given. All that the page needs
+    comes from this server.
+    """
+
+    def __init__(
+        self,
+        folders: Callable[[], Iterable[Path]],
+        *,
+        port: int = DEFAULT_PORT,
+        host: str = "127.0.0.1",
+        token: str | None = None,
+    ) -> None:
+        self.host, self.token = host, token
+        if token is None and not is_loopback(host):
+            self.token = secrets.token_urlsafe(16)
+        self._folders = folders
+        self._found = Folders(folders)
+        self._seen: list[Series] = []
+        self._seen_s = 0.0
+        self._ready = threading.Event()
+        self._failure: OSError | None = None
+        self._wanted_port = port
+        self._loop: IOLoop | None = None
+        self._server: Server | None = None
+        self._thread = threading.Thread(target=self._run, name="slackwater-page", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            raise MissingRequirement(
+                "port-taken",
+                f"cannot listen on {host}:{port} ({self._failure.strerror})",
+                "choose another port, or 0 for any",
+            ) from self._failure
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        return int(self._server.port or 0)
+
+    @property
+    def url(self) -> str:
+        """What to open in a browser; the token is in it where one is demanded."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/" + ("" if self.token is None else f"?token={quote(self.token)}")
+
+    def close(self) -> None:
+        """Stop serving."""
+        loop = self._loop
+        if loop is not None and self._thread.is_alive():
+            loop.add_callback(loop.stop)
+            self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        loop = self._loop = IOLoop.current()
+        auth = None if self.token is None else _TokenOnly(self.token)
+        extra: dict[str, Any] = {} if auth is None else {"auth_provider": auth}
+        try:
+            self._server = Server(
+                {"/": Application(FunctionHandler(self._open))},
+                io_loop=loop,
+                port=self._wanted_port,
+                address=self.host,
+                # off loopback the page goes by whatever name the machine has; the token is what guards it
+                allow_websocket_origin=None if auth is None else ["*"],
+                check_unused_sessions_milliseconds=5_000,
+                unused_session_lifetime_milliseconds=10_000,
+                **extra,
+            )
+            if auth is None:
+                self._server._tornado.websocket_origins.update(
+                    f"{name}:{self._server.port}" for name in ("localhost", "127.0.0.1", "[::1]")
+                )
+        except OSError as error:
+            self._failure = error
+            self._ready.set()
+            return
+        self._look()  # what is there already is read before the first visitor comes
+        self._server.start()
+        self._ready.set()
+        loop.start()
+        self._server.stop()
+        loop.close()
+
+    def _open(self, document: Document) -> None:
+        context: Any = document.session_context
+        asked: list[bytes] = context.request.arguments.get("query", [])
+        chosen = asked[0].decode(errors="replace") if asked else None
+        Page(document, self._look, lambda: [str(folder) for folder in self._folders()], chosen)
+
+    def _look(self) -> list[Series]:
+        """What all visitors see: looked for once, however many they are."""
+        now_s = time.monotonic()
+        if now_s - self._seen_s > _FRESH_S:
+            self._seen, self._seen_s = self._found.look(), now_s
+        return self._seen
+
+
+class _TokenOnly(AuthProvider):  # type: ignore[misc]
+    """Lets in who brings the token, in the address first and in a cookie from then on."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        super().__init__()
+
+    @property
+    def get_user(self) -> Any:
+        def user(handler: RequestHandler) -> str | None:
+            mark = hashlib.sha256(self._token.encode()).hexdigest()
+            if hmac.compare_digest((handler.get_cookie(_COOKIE) or "").encode(), mark.encode()):
+                return "watcher"
+            if not hmac.compare_digest(handler.get_argument("token", "").encode(), self._token.encode()):
+                return None
+            handler.set_cookie(_COOKIE, mark, httponly=True, samesite="Strict")
+            return "watcher"
+
+        return user
+
+    @property
+    def login_url(self) -> str:
+        return "/refused"
+
+    @property
+    def login_handler(self) -> type[RequestHandler]:
+        return _Refused
+
+
+class _Refused(RequestHandler):
+    """Says what is missing."""
+
+    def get(self) -> None:
+        self.set_status(403)
+        self.finish("This page demands its token: open the address that was printed when it was started.\n")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach that address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("localhost")
+    (True, True, False, True)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,136 @@
+"""A report as HTML for a notebook: the verdict, the ledger, small plots, the latest decisions."""
+
+from __future__ import annotations
+
+import html
+import io
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from slackwater.units import percent
+from slackwater.watching.point import Point, bin_edges_ms
+from slackwater.watching.series import Series
+from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
+
+_TONES = {"good": "#1a7f37", "bad": "#c62828", "open": "#7a5c00"}
+_INK, _LINE = "#7a869a", "#3b82c4"
+
+
+def report_html(series: Sequence[Series]) -> str:
+    """The report of a query's promises; some 30 kB for each."""
+    if not series:
+        return "<p>No micro-batch has been reported yet.</p>"
+    return "".join(_promise(one) for one in series)
+
+
+def _promise(series: Series) -> str:
+    stands, ledger, about = verdict(series), series.ledger, series.about
+    fates = [("on time", ledger.on_time), ("late", ledger.late), ("shed", ledger.shed), ("invalid", ledger.invalid)]
+    rows = "".join(f"<td style='padding-right:1.2em'><b>{count:,}</b> {fate}</td>" for fate, count in fates)
+    decisions = "".join(
+        f"<tr><td>{clock_text(d.at_ms)}</td><td align='left'>{html.escape(decision_text(about, d))}</td></tr>"
+        for d in list(series.decisions)[-5:][::-1]
+    )
+    since = "" if stands.since_ms is None else f" since {clock_text(stands.since_ms)} UTC"
+    title = html.escape(f"{about.query}: {about.promise}")
+    return (
+        f"<div style='margin:0 0 1em'><div><b>{title}</b> &nbsp; {html.escape(promise_text(about))}"
+        f" by {html.escape(about.method)}</div>"
+        f"<div style='font-size:1.4em;color:{_TONES[stands.tone]}'><b>{stands.word}</b>"
+        f" <span style='font-size:.7em'>{html.escape(stands.realised)}, {html.escape(stands.recently)}"
+        f"{' · ' + html.escape(stands.margin) if stands.margin else ''}{since}</span></div>"
+        f"<table><tr>{rows}</tr></table>{_plots(series)}"
+        f"<table>{decisions}</table></div>"
+    )
+
+
+def _plots(series: Series) -> str:
+    if len(series.points) < 2:
+        return ""
+    chosen = _PLOTS[series.about.kind]
+    with rc_context({"svg.fonttype": "none", "font.size": 8, "svg.hashsalt": "slackwater"}):
+        figure = Figure(figsize=(3.1 * len(chosen), 1.7), layout="constrained")
+        figure.patch.set_alpha(0.0)
+        for axes, plot in zip(figure.subplots(1, len(chosen), squeeze=False)[0], chosen, strict=True):
+            plot(axes, series)
+            axes.set_facecolor("none")
+            axes.tick_params(colors=_INK, labelsize=7)
+            axes.title.set_color(_INK)
+            for spine in axes.spines.values():
+                spine.set_visible(False)
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg")
+    text = drawn.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _over_time(
+    axes: Axes, series: Series, title: str, value: Callable[[Point], float | None], promised: float = 0.0
+) -> None:
+    end = series.points[-1].at_ms
+    drawn = [((p.at_ms - end) / 6e4, v) for p in series.points if (v := value(p)) is not None]
+    axes.set_title(title, fontsize=8, loc="left")
+    axes.plot([x for x, _ in drawn], [y for _, y in drawn], color=_LINE, linewidth=1.2)
+    axes.set_ylim(0, 1.1 * max([promised, *(y for _, y in drawn)], default=0.0) or 1.0)
+    axes.set_xlabel("minutes", fontsize=7, color=_INK)
+    axes.locator_params(nbins=5)
+    if promised:
+        axes.axhline(promised, color=_TONES["bad"], linewidth=0.8, linestyle="--")
+
+
+def _drop_ratio(axes: Axes, series: Series) -> None:
+    promised = series.about.promised
+    title = f"drop ratio, % (promised {percent(promised)})"
+    _over_time(axes, series, title, lambda p: 100 * p.ledger.drop_ratio, 100 * promised)
+
+
+def _wait(axes: Axes, series: Series) -> None:
+    unit, scale = ("", 1.0) if series.about.timeless else (", s", 1e-3)
+    _over_time(axes, series, f"wait{unit}", lambda p: None if p.wait_ms is None else scale * p.wait_ms)
+
+
+def _lateness(axes: Axes, series: Series) -> None:
+    axes.set_title("lateness, s; the wait is the line", fontsize=8, loc="left")
+    bins = series.lateness_bins()
+    edges = [bin_edges_ms(number) for number in bins]
+    rows = sum(bins.values()) or 1
+    axes.bar(
+        [low / 1e3 for low, _ in edges],
+        [100 * count / rows for count in bins.values()],
+        width=[(high - low) / 1e3 for low, high in edges],
+        align="edge",
+        color=_LINE,
+    )
+    axes.set_xscale("log")
+    axes.set_ylabel("% of rows", fontsize=7, color=_INK)
+    wait_ms = series.latest("wait_ms")
+    if wait_ms is not None and wait_ms > 0:
+        axes.axvline(wait_ms / 1e3, color=_TONES["bad"], linewidth=0.8, linestyle="--")
+
+
+def _delay(axes: Axes, series: Series) -> None:
+    _over_time(axes, series, "delay, s", lambda p: p.delay_s, series.about.promised)
+
+
+def _shed(axes: Axes, series: Series) -> None:
+    _over_time(axes, series, "shed, %", lambda p: None if p.shed_ratio is None else 100 * p.shed_ratio)
+
+
+def _evaluated(axes: Axes, series: Series) -> None:
+    shares = {
+        b.batch: (b.evaluated or 0) - (a.evaluated or 0)
+        for a, b in pairwise(series.points)
+        if a.evaluated is not None and b.evaluated is not None
+    }
+    _over_time(axes, series, "evaluated in a micro-batch", lambda p: shares.get(p.batch))
+
+
+_PLOTS: dict[str, tuple[Callable[[Axes, Series], None], ...]] = {
+    "completeness": (_drop_ratio, _wait, _lateness),
+    "timeliness": (_delay, _shed),
+    "precision": (_evaluated,),
+}

@@ -1,0 +1,134 @@
+"""A promise in words: is it kept, by how much, since when."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from slackwater.units import duration_text, percent
+from slackwater.watching.point import QUANTILES
+from slackwater.watching.series import About, Decision, Series
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a person wants to know first. ``tone`` is good, bad or open; ``word`` says the same without colour."""
+
+    tone: str
+    word: str
+    promised: str
+    realised: str
+    recently: str
+    margin: str
+    since_ms: float | None
+
+
+def verdict(series: Series) -> Verdict:
+    """How a promise stands after its latest micro-batch."""
+    about, kept = series.about, series.kept
+    tone, word = ("open", "LEARNING") if kept is None else ("good", "KEPT") if kept else ("bad", "BROKEN")
+    if about.kind == "completeness":
+        ledger, recent = series.ledger, series.ledger_of_the_last()
+        if about.promised == 0 and series.points:
+            word = "BEST EFFORT"
+        return Verdict(
+            tone,
+            word,
+            promise_text(about),
+            f"{percent(ledger.drop_ratio)} late",
+            f"{percent(recent.drop_ratio)} in the last 5 min",
+            _margin(ledger.drop_ratio, about.promised) if kept is not None else "",
+            series.since_ms,
+        )
+    if about.kind == "timeliness":
+        mean_s, now_s = series.latest("mean_delay_s"), series.latest("delay_s")
+        return Verdict(
+            tone,
+            word,
+            promise_text(about),
+            f"{_seconds(mean_s)} on average",
+            f"{_seconds(now_s)} in the last batch",
+            "" if mean_s is None else _margin(mean_s, about.promised),
+            series.since_ms,
+        )
+    fidelity = series.latest("fidelity")
+    return Verdict(
+        tone,
+        word,
+        promise_text(about),
+        "–" if fidelity is None else f"{percent(fidelity)} of the time within the bound",
+        "",
+        "",
+        series.since_ms,
+    )
+
+
+def promise_text(about: About) -> str:
+    """The promise as a query text would say it.
+
+    >>> promise_text(About("q", "q", "p", "completeness", 0.01, "budgeted-quantile"))
+    'DRATIO 1%'
+    """
+    if about.kind == "completeness":
+        return f"DRATIO {percent(about.promised)}"
+    if about.kind == "timeliness":
+        return f"DELAY {duration_text(about.promised * 1e3)}"
+    return f"CONFIDENCE {percent(about.promised)}"
+
+
+def wait_text(about: About, wait_ms: float | None) -> str:
+    """A wait as a person reads it: a duration, or a distance in the units of a number."""
+    if wait_ms is None:
+        return "–"
+    return f"{wait_ms:,.4g}" if about.timeless else duration_text(wait_ms)
+
+
+def decision_text(about: About, decision: Decision) -> str:
+    """A decision and what it came to."""
+    outcome = ""
+    if decision.wait_ms is not None:
+        outcome = f", wait {wait_text(about, decision.wait_ms)}"
+    elif decision.shed_ratio:
+        outcome = f", {percent(decision.shed_ratio)} shed"
+    return decision.cause + outcome
+
+
+def clock_text(at_ms: float) -> str:
+    """A time of day, UTC.
+
+    >>> clock_text(0.0)
+    '00:00:00'
+    """
+    return f"{dt.datetime.fromtimestamp(at_ms / 1e3, dt.UTC):%H:%M:%S}"
+
+
+def heartbeat_text(about: About, heartbeat_ms: float | None) -> str:
+    """A heartbeat as a person reads it."""
+    if heartbeat_ms is None:
+        return "none yet"
+    if about.timeless:
+        return f"{heartbeat_ms:,.0f}"
+    return f"{dt.datetime.fromtimestamp(heartbeat_ms / 1e3, dt.UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def lateness_text(series: Series) -> str:
+    """The lateness of the latest micro-batch that had rows, in quantiles."""
+    lateness = series.latest("lateness")
+    if lateness is None:
+        return "–"
+    names = ["longest" if q == 1.0 else f"{100 * q:g}%" for q in QUANTILES]
+    values = zip(names, lateness.quantiles_ms, strict=True)
+    return ", ".join(f"{name} {wait_text(series.about, max(value, 0.0))}" for name, value in values)
+
+
+def _margin(realised: float, promised: float) -> str:
+    """
+    >>> _margin(0.005, 0.01), _margin(0.02, 0.01)
+    ('50% of it used', '2× what was promised')
+    """
+    share = realised / promised if promised else 0.0
+    return f"{100 * share:.3g}% of it used" if share <= 1 else f"{share:.3g}× what was promised"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "–" if seconds is None else duration_text(seconds * 1e3)

@@ -1,0 +1,327 @@
+"""Standing queries on Spark: the same answers as the kernel in one process, through restarts and kills."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from slackwater.errors import InvalidOption, InvalidStream
+from slackwater.kernel.options import EvaluatorOptions
+from slackwater.kernel.shard import Shard
+from slackwater.sim.brownian import brownian_streams
+from slackwater.spark.sharding import murmur3, shard_keys
+from slackwater.spark.weights_table import WeightsTable
+from tests.spark.harness import ORIGIN_S, FileStream
+from tests.spark.test_cluster import cluster_environment
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "symbol string, ts timestamp, price double"
+TICK_MS = 60_000
+SHARDS = 2
+
+
+def put_weights(folder: Path, queries: int = 6, changed: bool = False) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = np.random.default_rng(1)
+    rows = [
+        {"portfolio": f"p{query}", "symbol": f"s{stream}", "weight": float(draw.uniform(0.5, 1.5))}
+        for query in range(queries)
+        for stream in draw.choice(8, 4, replace=False)
+    ]
+    if changed:
+        rows = [row for row in rows if row["portfolio"] != "p0"]
+        rows.append({"portfolio": "added", "symbol": "s1", "weight": 1.0})
+    hidden = folder / ".weights"
+    pd.DataFrame(rows).to_parquet(hidden)
+    hidden.rename(folder / "weights.parquet")
+
+
+def micro_batches(ticks: int, warm_up: int = 1) -> list[list[dict[str, Any]]]:
+    """A micro-batch a tick, but for the first, which brings as many ticks as estimates need."""
+    table = brownian_streams(8, ticks, seed=11)
+    every = [
+        [
+            {"symbol": name, "ts": iso(ORIGIN_S * 1000 + at), "price": price}
+            for name, price in zip(table.names, row, strict=True)
+        ]
+        for at, row in zip(table.times, table.values, strict=True)
+    ]
+    return [[row for batch in every[:warm_up] for row in batch], *every[warm_up:]]
+
+
+def iso(ms: float) -> str:
+    return dt.datetime.fromtimestamp(ms / 1000, dt.UTC).isoformat()
+
+
+def updates(spark: SparkSession, root: Path, **more: Any) -> Any:
+    stream = FileStream(spark, root / "in", SCHEMA)
+    options: dict[str, Any] = {
+        "within": 5.0,
+        "confidence": 0.9,
+        "weights": str(root / "weights"),
+        "shards": SHARDS,
+        **more,
+    }
+    return sw.standing(
+        stream.read_stream(),
+        stream="symbol",
+        time="ts",
+        value="price",
+        query="portfolio",
+        tick="1 millisecond",
+        clock_file=str(root / "clock"),
+        **options,
+    )
+
+
+def run_batches(spark: SparkSession, root: Path, result: Any) -> None:
+    query = (
+        result.writeStream.format("parquet")
+        .option("path", str(root / "out"))
+        .option("checkpointLocation", str(root / "checkpoint"))
+        .start()
+    )
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+
+
+def answers(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:
+    found = spark.read.parquet(str(root / "out")).selectExpr(
+        "portfolio", "unix_millis(at)", "value", "error_bound", "interrupted_streams", "unix_micros(next_evaluation_at)"
+    )
+    return sorted(tuple(row) for row in found.collect())
+
+
+def twin(root: Path, batches: list[list[dict[str, Any]]], **options: Any) -> list[tuple[Any, ...]]:
+    """The same micro-batches through the kernel, in this process, in one evaluator a shard that is never put away."""
+    table = WeightsTable(str(root / "weights"), "portfolio", "symbol", "weight", 5.0, 0.9, SHARDS)
+    found: list[tuple[Any, ...]] = []
+    for number in range(SHARDS):
+        shard = Shard(table.shard(number), EvaluatorOptions(**options), number, None)
+        for batch in batches:
+            at = np.array([pd.Timestamp(row["ts"]).timestamp() * 1000 for row in batch])
+            answer = shard.tick([row["symbol"] for row in batch], at, np.array([row["price"] for row in batch]))
+            answer["at"] = answer["at"].astype(int)
+            answer["next_evaluation_at"] = (answer["next_evaluation_at"] * 1000).round()
+            found += list(answer.drop(columns="drift").itertuples(index=False, name=None))
+    return sorted(found)
+
+
+def truth(root: Path, batches: list[list[dict[str, Any]]]) -> dict[tuple[str, int], float]:
+    """The exact sum of every query after every micro-batch, from the rows and the weights alone."""
+    weights = pd.read_parquet(root / "weights")
+    last: dict[str, float] = {}
+    found: dict[tuple[str, int], float] = {}
+    for batch in batches:
+        last |= {row["symbol"]: row["price"] for row in batch}
+        at = max(round(pd.Timestamp(row["ts"]).timestamp() * 1000) for row in batch)
+        sums = (weights["weight"] * weights["symbol"].map(last)).groupby(weights["portfolio"]).sum()
+        found |= {(str(query), at): float(value) for query, value in sums.items()}
+    return found
+
+
+@pytest.mark.parametrize("windowed", [False, True])
+def test_the_answers_are_the_kernel_s_also_over_a_restart(windowed: bool, spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    (tmp_path / "clock").write_text("0")
+    batches = micro_batches(26, warm_up=20)
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    options = {"aggregate": "max", "window": "7 minutes"} if windowed else {}
+    for half in (batches[:4], batches[4:]):
+        for batch in half:
+            stream.put(batch)
+        run_batches(spark, tmp_path, updates(spark, tmp_path, **options))
+    kernel = {"aggregate": "max", "window": 7.0 * TICK_MS} if windowed else {}
+    got, expected = answers(spark, tmp_path), twin(tmp_path, batches, **kernel)
+    assert len(got) < 7 * 6, "some evaluations were deferred"
+    assert [row[:2] for row in got] == [row[:2] for row in expected]
+    assert np.allclose([row[2:] for row in got], [row[2:] for row in expected], rtol=1e-12)
+    if not windowed:
+        exact = truth(tmp_path, batches)
+        assert np.allclose([row[2] for row in got], [exact[row[0], row[1]] for row in got], rtol=1e-12)
+
+
+def test_a_blackout_is_answered_and_queries_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    clock = tmp_path / "clock"
+    start_ms = ORIGIN_S * 1000 + 13 * TICK_MS + 1000
+    clock.write_text(str(start_ms))
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    batches = micro_batches(14, warm_up=13)
+    for batch in batches:
+        stream.put(batch)
+    result = updates(spark, tmp_path)
+    query = (
+        result.writeStream.format("parquet")
+        .option("path", str(tmp_path / "out"))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    try:
+        query.processAllAvailable()
+        for minute in (4, 12):  # nothing but the clock
+            clock.write_text(str(start_ms + minute * TICK_MS))
+            query.processAllAvailable()
+        last_row_ms = ORIGIN_S * 1000 + 13 * TICK_MS
+        blackout = [row for row in answers(spark, tmp_path) if row[1] > last_row_ms]
+        assert {row[0] for row in blackout} == {f"p{number}" for number in range(6)}
+        assert any(row[4] == 4 for row in blackout), "all four streams of a query are silent"
+        put_weights(tmp_path / "weights", changed=True)
+        clock.write_text(str(start_ms + 40 * TICK_MS))
+        query.processAllAvailable()
+        later = {row[0] for row in answers(spark, tmp_path) if row[1] > last_row_ms + 12 * TICK_MS}
+        assert later == {"added", "p1", "p2", "p3", "p4", "p5"}
+    finally:
+        query.stop()
+
+
+def test_bad_rows_and_streams_never_seen(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    rows = [("good", "s0", 1.0), ("waits", "s0", 1.0), ("waits", "ghost", 1.0), ("broken", "s0", float("nan"))]
+    pd.DataFrame(rows, columns=["portfolio", "symbol", "weight"]).to_parquet(folder / "w.parquet")
+    (tmp_path / "clock").write_text("0")
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    at = [iso(ORIGIN_S * 1000 + minute * TICK_MS) for minute in range(5)]
+    stream.put([{"symbol": "s0", "ts": at[1], "price": 1.0}, {"symbol": "s0", "ts": at[1], "price": 1.0}])
+    stream.put([{"symbol": "s0", "ts": at[0], "price": 9.0}, {"symbol": "s0", "ts": at[2], "price": None}])
+    stream.put([{"symbol": None, "ts": at[3], "price": 1.0}, {"symbol": "s0", "ts": None, "price": 1.0}])
+    stream.put([{"symbol": "ghost", "ts": at[4], "price": 10.0}])
+    run_batches(spark, tmp_path, updates(spark, tmp_path))
+    found = answers(spark, tmp_path)
+    assert {row[2] for row in found if row[0] == "good"} == {1.0}
+    waits = [(row[2], row[4]) for row in sorted(found, key=lambda row: row[1]) if row[0] == "waits"]
+    assert waits == [(None, 1), (11.0, 0)], "withheld, said once, and answered when its stream appeared"
+    assert not any(row[0] == "broken" for row in found)
+
+
+def test_no_weights_at_all(spark: SparkSession, tmp_path: Path) -> None:
+    table = spark.createDataFrame([], "portfolio long, symbol string, weight double")
+    (tmp_path / "clock").write_text("0")
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    stream.put(micro_batches(1)[0])
+    run_batches(spark, tmp_path, updates(spark, tmp_path, weights=table, location=str(tmp_path / "slackwater")))
+    assert answers(spark, tmp_path) == []
+
+
+def test_a_bound_per_query_from_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [(1, "s0", 1.0, "0", 0.9), (2, "s0", 1.0, "50%", 0.9)]
+    table = spark.createDataFrame(rows, "portfolio int, symbol string, weight double, within string, confidence double")
+    (tmp_path / "clock").write_text("0")
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    for batch in micro_batches(22, warm_up=20):
+        stream.put(batch)
+    result = updates(
+        spark, tmp_path, weights=table, within=None, confidence=None, location=str(tmp_path / "slackwater")
+    )
+    run_batches(spark, tmp_path, result)
+    found = answers(spark, tmp_path)
+    assert sum(row[0] == 1 for row in found) == 3, "a bound of zero: at every tick"
+    assert sum(row[0] == 2 for row in found) < 3
+
+
+def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    for more, condition in (
+        ({"within": -1}, "invalid-bound"),
+        ({"confidence": 1.0}, "invalid-belief"),
+        ({"confidence": 0.0}, "invalid-belief"),
+        ({"aggregate": "max"}, "window-or-landmark"),
+        ({"within": None}, "no-such-column"),
+        ({"capacity": 0}, "invalid-capacity"),
+        ({"k": 2}, "invalid-k"),
+        ({"t_max": "0 seconds"}, "invalid-t-max"),
+        ({"shards": 0}, "invalid-shards"),
+        ({"aggregate": "median"}, "invalid-aggregate"),
+        ({"aggregate": "max", "landmark": "yesterday?"}, "invalid-landmark"),
+    ):
+        with pytest.raises((InvalidOption, InvalidStream), match=condition):
+            updates(spark, tmp_path, **more)
+    with pytest.raises(InvalidStream, match="not-a-stream"):
+        sw.standing(spark.range(3), stream="a", time="b", value="c", weights=str(tmp_path), within=1.0, confidence=0.9)
+
+
+def test_sigkill_in_mid_batch(spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    (tmp_path / "clock").write_text("0")
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    batches = micro_batches(26, warm_up=21)
+    for batch in batches:
+        stream.put(batch)
+    doomed = run_killable(tmp_path, "2")
+    while not (tmp_path / "hanging").exists():
+        with pytest.raises(subprocess.TimeoutExpired):  # it must not end by itself
+            doomed.wait(timeout=0.2)
+    os.killpg(doomed.pid, signal.SIGKILL)
+    doomed.wait()
+    assert run_killable(tmp_path).wait() == 0
+    found = []
+    for path in sorted((tmp_path / "out").iterdir()):
+        found += [tuple(row) for row in json.loads(path.read_text())]
+    expected = [row[:3] for row in twin(tmp_path, batches)]
+    assert sorted(row[:2] for row in found) == [row[:2] for row in expected], "no evaluation lost, none repeated"
+    assert np.allclose([row[2] for row in sorted(found)], [row[2] for row in expected], rtol=1e-12)
+
+
+def run_killable(root: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    repository = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(repository), *sys.path])}
+    command = [sys.executable, "-m", "tests.spark.killable_standing", str(root), *arguments]
+    return subprocess.Popen(command, cwd=repository, env=environment, start_new_session=True)
+
+
+def test_shard_keys_hash_as_spark_hashes(spark: SparkSession) -> None:
+    keys = shard_keys(16)
+    frame = spark.createDataFrame([(key,) for key in keys], "key int").selectExpr("key", "hash(key) AS h")
+    got = {row["key"]: row["h"] for row in frame.collect()}
+    assert [got[key] for key in keys] == murmur3(np.array(keys, dtype=np.int32)).tolist()
+
+
+CLUSTER = """
+import json, sys
+from pathlib import Path
+from slackwater.spark.session import local_session
+from tests.spark.test_standing import answers, micro_batches, put_weights, run_batches, twin, updates, SCHEMA
+from tests.spark.harness import FileStream
+
+root = Path(sys.argv[1])
+conf = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"}
+with local_session("cluster", **conf) as spark:
+    put_weights(root / "weights")
+    (root / "clock").write_text("0")
+    batches = micro_batches(22, warm_up=20)
+    for batch in batches:
+        stream = FileStream(spark, root / "in", SCHEMA, files=batches.index(batch))
+        stream.put(batch)
+    run_batches(spark, root, updates(spark, root))
+    assert [row[:2] for row in answers(spark, root)] == [row[:2] for row in twin(root, batches)]
+    print(len(answers(spark, root)))
+"""
+
+
+def test_two_executor_processes(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", CLUSTER, str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        env=cluster_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout.splitlines()[-1]) >= 6

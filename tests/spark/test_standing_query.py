@@ -1,0 +1,104 @@
+"""WITHIN … CONFIDENCE … in a text: the answers are those of ``sw.standing`` and of the rows themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import slackwater as sw
+from slackwater.errors import InvalidStream
+from slackwater.language import parse
+from slackwater.spark.standing_query import standing_query
+from tests.spark.harness import ORIGIN_S, FileStream
+from tests.spark.test_standing import SCHEMA, TICK_MS, micro_batches, put_weights, run_batches, truth
+
+pytestmark = pytest.mark.spark
+
+
+def said(spark: SparkSession, root: Path, text: str, batches: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    root.mkdir(exist_ok=True)
+    (root / "clock").write_text("0")
+    stream = FileStream(spark, root / "in", SCHEMA)
+    for batch in batches:
+        stream.put(batch)
+    sw.stream("Prices", stream.read_stream(), key="symbol", time="ts", value="price")
+    run_batches(spark, root, answers(spark, root, text))
+    found = spark.read.parquet(str(root / "out")).selectExpr("*", "unix_millis(at) AS ms")
+    return [row.asDict() for row in found.collect()]
+
+
+def answers(spark: SparkSession, root: Path, text: str) -> DataFrame:
+    return standing_query(spark, parse(text), location=str(root / "sw"), clock_file=str(root / "clock"))
+
+
+def averages(batches: list[list[dict[str, Any]]], names: set[str]) -> dict[int, float]:
+    """The average after every tick."""
+    last: dict[str, float] = {}
+    found = {}
+    for batch in batches:
+        for row in batch:
+            last[row["symbol"]] = row["price"]
+            mine = [price for name, price in last.items() if name in names]
+            found[ORIGIN_S * 1000 + tick_of(row) * TICK_MS] = float(np.mean(mine)) if mine else np.nan
+    return found
+
+
+def tick_of(row: dict[str, Any]) -> int:
+    return round((pd.Timestamp(row["ts"]).timestamp() - ORIGIN_S) * 1000 / TICK_MS)
+
+
+@pytest.mark.parametrize("kind", ["folder", "view"])
+def test_sums_with_weights_from_a_table(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    name = f"holdings_{kind}"
+    if kind == "folder":
+        spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{tmp_path / 'weights'}'")
+    else:
+        spark.read.parquet(str(tmp_path / "weights")).createOrReplaceTempView(name)
+    batches = micro_batches(23, warm_up=20)
+    text = (
+        f"SELECT portfolio, SUM(weight * price) AS worth FROM Prices JOIN {name} USING (symbol) GROUP BY portfolio "
+        "WITHIN 5 CONFIDENCE 90%"
+    )
+    found = said(spark, tmp_path, text, batches)
+    exact = truth(tmp_path, batches)
+    assert {row["portfolio"] for row in found} == {f"p{number}" for number in range(6)}
+    assert len(found) < 4 * 6
+    for row in found:
+        assert row["worth"] == pytest.approx(exact[row["portfolio"], row["ms"]], rel=1e-12)
+    if kind == "folder":
+        spark.sql(f"DROP TABLE {name}")
+
+
+def test_averages_of_the_streams_that_pass_and_their_extremes(spark: SparkSession, tmp_path: Path) -> None:
+    batches = micro_batches(23, warm_up=20)
+    text = "SELECT AVG(price) FROM Prices WHERE symbol IN ('s1', 's2', 's3') WITHIN 2 CONFIDENCE 95%"
+    found = said(spark, tmp_path / "average", text, batches)
+    exact = averages(batches, {"s1", "s2", "s3"})
+    assert found
+    for row in found:
+        assert row["value"] == pytest.approx(exact[row["ms"]], rel=1e-12)
+    text = "SELECT substr(symbol, 1, 1) AS kind, MAX(AVG(price)) AS top FROM Prices [RANGE 7 minutes] GROUP BY kind"
+    found = said(spark, tmp_path / "top", f"{text} WITHIN 2% CONFIDENCE 95%", batches)
+    exact = averages(batches, {f"s{number}" for number in range(8)})
+    assert {row["kind"] for row in found} == {"s"}
+    for row in found:
+        seen = [value for at, value in exact.items() if row["ms"] - 7 * TICK_MS <= at <= row["ms"]]
+        assert row["top"] == pytest.approx(max(seen), rel=1e-12)
+
+
+def test_one_query_text_is_enough(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    sw.stream("Prices", stream.read_stream(), key="symbol", time="ts", value="price")
+    found = sw.sql(spark, "SELECT AVG(price) FROM Prices WITHIN 2 CONFIDENCE 95%")
+    assert found.isStreaming
+    assert found.columns == ["at", "value", "drift", "error_bound", "interrupted_streams", "next_evaluation_at"]
+    with pytest.raises(InvalidStream, match="not-standing"):
+        sw.sql(spark, "SELECT MAX(price) FROM Prices [RANGE 1 hour] WITHIN 2 CONFIDENCE 95%")
+    with pytest.raises(InvalidStream, match="no-such-stream"):
+        sw.sql(spark, "SELECT AVG(price) FROM Nothing WITHIN 2 CONFIDENCE 95%")

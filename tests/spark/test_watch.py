@@ -1,0 +1,118 @@
+"""The series on real Spark: it is written beside the checkpoint, survives a restart, and agrees with the ledger."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from slackwater.watching.folders import Folders
+from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
+from tests.watching.browser import new_browser
+
+pytestmark = pytest.mark.spark
+
+
+def batches(count: int, first: int = 0) -> list[list[dict[str, Any]]]:
+    rng = np.random.default_rng(first)
+    arrivals = np.sort(rng.uniform(10 * first, 10 * (first + count), 60 * count))
+    made = rows(arrivals, rng.exponential(1.0, 60 * count), first_id=60 * first)
+    return [made[i * 60 : (i + 1) * 60] for i in range(count)]
+
+
+def test_a_series_survives_a_restart_and_agrees_with_report_and_output(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+
+    def started() -> Any:
+        windows = sw.window(
+            stream.read_stream(),
+            range="5 seconds",
+            slide="5 seconds",
+            on="ts",
+            drop_ratio="20%",
+            arrival="arrived",
+            source="sensor",
+            late="panes",
+            name="kept-beside",
+            location=str(tmp_path / "promises"),
+        )
+        return start(windows.groupBy("sensor").agg("COUNT(*) AS n"), tmp_path)
+
+    for first in (0, 4):
+        for batch in batches(4, first):
+            stream.put(batch)
+        query = started()
+        settle(query)
+        said, promise = sw.report(query), promise_of(query)
+        query.stop()
+
+    (series,) = Folders(lambda: [tmp_path / "promises"]).look()
+    assert promise.series is not None
+    assert series.batches == promise.series.batches
+    assert series.ledger == promise.ledger
+    assert series.ledger.input == 8 * 60
+    assert series.points[0].batch == 0, "the first run is still there"
+    written = collected(spark, tmp_path)
+    last = series.last
+    assert last is not None
+    assert last.results == written.count()
+    assert last.late_panes == written.where("late").count()
+    newest = max(closed.end_ms for closed in series.closed)
+    assert newest == written.where("NOT late").agg({"window_end": "max"}).collect()[0][0].timestamp() * 1e3
+    assert {"s0", "s1", "s2", "s3"} & set(series.sources), "sources are called by their names"
+    assert series.decisions and series.latest("lateness") is not None
+    assert "last 5 min" in str(said) and "<svg" in said._repr_html_()
+
+
+def test_a_delay_has_its_series_and_a_failure_its_reason(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    for batch in batches(4):
+        stream.put(batch)
+    kept = sw.with_max_delay(
+        stream.read_stream(), "10 minutes", name="soon", location=str(tmp_path / "promises")
+    ).selectExpr("assert_true(value >= 0, 'negative value') AS ok", "value")
+    query = start(kept, tmp_path)
+    query.processAllAvailable()
+    sw.report(query)
+    bad = rows([41.0], [0.0], first_id=999)
+    bad[0]["value"] = -1.0
+    stream.put(bad)
+    with pytest.raises(Exception, match="negative value"):
+        query.processAllAvailable()
+    look = Folders(lambda: [tmp_path / "promises"]).look
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # the end of a query is told in the background
+    (series,) = look()
+    assert series.ledger.input == 240
+    assert series.latest("mean_delay_s") is not None
+    assert series.ended is not None and series.ended.startswith("failed: ")
+
+
+def test_the_page_and_the_metrics_follow_a_running_query(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    stream.put(batches(1)[0])
+    events = sw.with_drop_ratio(
+        stream.read_stream(), "ts", "20%", arrival="arrived", name="seen", location=str(tmp_path / "promises")
+    )
+    query = start(events.groupBy("sensor").count(), tmp_path, mode="complete", name="by_sensor")
+    page, metrics = sw.watch(spark, port=0), sw.serve_metrics(0)
+    try:
+        settle(query)
+        with urllib.request.urlopen(metrics.url) as answer:
+            text = answer.read().decode()
+        assert 'slackwater_rows_total{fate="on_time",promise="seen",query="by_sensor"} 60.0' in text
+        with new_browser() as browser:
+            browser.open(f"{page.url}?query={query.id}")
+            browser.until(lambda: browser.texts(".fates dd")[0] == "60", "the first micro-batch")
+            stream.put(batches(1, first=1)[0])
+            browser.until(lambda: browser.texts(".fates dd")[0] == "120", "the second, as it is committed")
+            assert browser.texts(".headline .word") == ["✓ KEPT"]
+            assert browser.complaints() == []
+    finally:
+        query.stop()
+        page.close()
+        metrics.close()

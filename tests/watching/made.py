@@ -1,0 +1,58 @@
+"""Series for tests, from a few numbers a micro-batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slackwater.control.ledger import Ledger
+from slackwater.watching.point import Lateness, Point
+from slackwater.watching.series import About, Series
+
+START_MS = 1.7e12
+RATIO = About("6a1b-q", "peaks", "sensors", "completeness", 0.01, "budgeted-quantile", "ts")
+DELAY = About("6a1b-q", "peaks", "delay-1", "timeliness", 2.0, "ctrl-batch")
+
+
+def ratio_point(batch: int, late: int = 5, cause: str = "quantile", step_ms: float = 1000.0) -> Point:
+    """A micro-batch after which 1 000 · (batch + 1) rows have come, ``late`` of each thousand late."""
+    count = batch + 1
+    return Point(
+        at_ms=START_MS + batch * step_ms,
+        batch=batch,
+        ledger=Ledger(on_time=count * (1000 - late), late=count * late),
+        cause=cause,
+        heartbeat_ms=START_MS + batch * step_ms - 4000.0,
+        wait_ms=4000.0,
+        mean_wait_ms=4000.0,
+        lateness=Lateness.of(np.array([100.0, 900.0, 9000.0]), np.array([900, 95, 5])),
+        duration_s=0.5,
+        state_rows=40,
+        results=20 * count,
+        late_panes=count,
+        window_ms=(START_MS + batch * step_ms - 6000, START_MS + batch * step_ms - 5000),
+    )
+
+
+def delay_point(batch: int, delay_s: float = 1.0, shed_ratio: float = 0.0) -> Point:
+    """A micro-batch of a timeliness promise."""
+    return Point(
+        at_ms=START_MS + batch * 1000.0,
+        batch=batch,
+        ledger=Ledger(on_time=900 * (batch + 1), shed=100 * (batch + 1)),
+        cause="shedding" if shed_ratio else "nothing shed",
+        delay_s=delay_s,
+        mean_delay_s=delay_s,
+        shed_ratio=shed_ratio,
+        load_per_s=1200.0,
+        capacity_per_s=1000.0,
+        backlog_rows=600.0,
+        row_cost_s=0.001,
+    )
+
+
+def ratio_series(batches: int, late: int = 5, about: About = RATIO) -> Series:
+    """A completeness promise after so many micro-batches."""
+    series = Series(about)
+    for batch in range(batches):
+        series.add(ratio_point(batch, late))
+    return series

@@ -1,0 +1,80 @@
+"""The metrics are what Prometheus can read, and the dashboard shows exactly those."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from slackwater.control.ledger import Ledger
+from slackwater.errors import MissingRequirement
+from slackwater.watching.metrics import MEASURES, MetricsServer, SeriesCollector, metric_names
+from slackwater.watching.series import Series
+from tests.watching.made import DELAY, RATIO, delay_point, ratio_point, ratio_series
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def everything() -> list[Series]:
+    delay = Series(DELAY)
+    delay.add(delay_point(0, shed_ratio=0.25))
+    standing = Series(dataclasses.replace(DELAY, kind="precision", promised=0.95, promise="belief"))
+    standing.add(dataclasses.replace(ratio_point(0), ledger=Ledger(), evaluated=10, deferred=90, fidelity=0.97))
+    sources = Series(dataclasses.replace(RATIO, promise="by-source"))
+    sources.add(dataclasses.replace(ratio_point(0), sources=(("17", 400, 2500.0),)))
+    return [ratio_series(4), delay, standing, sources]
+
+
+def test_the_endpoint_serves_what_the_series_say() -> None:
+    served = MetricsServer(everything, 0)
+    try:
+        with urllib.request.urlopen(served.url) as answer:
+            text = answer.read().decode()
+        with pytest.raises(MissingRequirement, match="port-taken"):
+            MetricsServer(everything, served.port)
+    finally:
+        served.close()
+    said = {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    of = frozenset({("promise", "sensors"), ("query", "peaks")})
+    assert said["slackwater_drop_ratio", of] == 0.005
+    assert said["slackwater_promised_drop_ratio", of] == 0.01
+    assert said["slackwater_promise_kept", of] == 1.0
+    assert said["slackwater_wait_seconds", of] == 4.0
+    assert said["slackwater_rows_total", of | {("fate", "late")}] == 20
+    assert said["slackwater_lateness_seconds", of | {("quantile", "1")}] == 9.0
+    assert said["slackwater_shed_ratio", frozenset({("promise", "delay-1"), ("query", "peaks")})] == 0.25
+    assert {name for name, _ in said} == set(metric_names()), "every metric appears under its own name"
+
+
+def test_names_and_units_follow_the_conventions() -> None:
+    assert len({m.name for m in MEASURES}) == len(MEASURES)
+    for measure in MEASURES:
+        assert re.fullmatch(r"slackwater_[a-z]+(_[a-z]+)*", measure.name)
+        assert not re.search(r"_(ms|us|millis|percent)\b", measure.name), "base units only"
+        assert measure.help and not measure.help.endswith(".")
+
+
+def test_a_query_that_ended_is_served_no_more() -> None:
+    series = ratio_series(3)
+    series.end("stopped")
+    registry = CollectorRegistry()
+    registry.register(SeriesCollector(lambda: [series]))
+    assert registry.get_sample_value("slackwater_drop_ratio", {"query": "peaks", "promise": "sensors"}) is None
+
+
+def test_the_dashboard_shows_exactly_the_metrics() -> None:
+    dashboard = json.loads((ROOT / "grafana" / "slackwater.json").read_text())
+    texts = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    texts += [v["query"]["query"] for v in dashboard["templating"]["list"] if v["type"] == "query"]
+    used = {name for text in texts for name in re.findall(r"slackwater_\w+", text)}
+    assert used == set(metric_names())

@@ -1,0 +1,158 @@
+"""A series is bounded, remembers the whole run, and survives on disk what a crash may do to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from slackwater.control.ledger import Ledger
+from slackwater.watching.folders import Folders
+from slackwater.watching.point import Point
+from slackwater.watching.report_html import report_html
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import MOST_POINTS, Series
+from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
+from slackwater.watching.verdict import verdict
+from tests.watching.made import DELAY, RATIO, START_MS, delay_point, ratio_point, ratio_series
+
+
+def test_a_point_comes_back_from_json_as_it_was() -> None:
+    for point in (ratio_point(3), delay_point(4, shed_ratio=0.2)):
+        assert Point.from_json(json.loads(json.dumps(point.as_json()))) == point
+
+
+def test_it_stays_bounded_and_still_reaches_back_to_the_first_batch() -> None:
+    series = ratio_series(20 * MOST_POINTS)
+    assert len(series.points) <= MOST_POINTS
+    assert series.batches == 20 * MOST_POINTS
+    assert series.points[0].batch == 0
+    assert series.points[-1].batch == 20 * MOST_POINTS - 1
+    assert [p.batch for p in series.points[-MOST_POINTS // 2 :]] == list(range(19_500, 20_000)), "recent ones are whole"
+    assert series.ledger.input == 20_000_000
+
+
+def test_the_last_minutes_are_counted_apart_from_the_run() -> None:
+    series = Series(RATIO)
+    for batch in range(600):
+        late = 0 if batch < 300 else 20
+        before = series.ledger
+        point = ratio_point(batch)
+        series.add(dataclasses.replace(point, ledger=before + Ledger(on_time=1000 - late, late=late)))
+    assert series.ledger.drop_ratio == pytest.approx(0.01)
+    assert series.ledger_of_the_last() == Ledger(on_time=300 * 980, late=300 * 20)
+
+
+def test_the_verdict_has_a_word_an_amount_and_a_time() -> None:
+    series = ratio_series(10, late=5)
+    stands = verdict(series)
+    assert (stands.tone, stands.word, stands.realised, stands.margin) == ("good", "KEPT", "0.5% late", "50% of it used")
+    assert stands.since_ms == START_MS
+    series.add(dataclasses.replace(ratio_point(10), ledger=Ledger(on_time=900, late=100)))
+    stands = verdict(series)
+    assert (stands.word, stands.margin, stands.since_ms) == ("BROKEN", "10× what was promised", START_MS + 10_000)
+
+
+def test_a_delay_is_judged_by_its_mean_over_the_run() -> None:
+    series = Series(DELAY)
+    assert verdict(series).word == "LEARNING"
+    series.add(delay_point(0, delay_s=1.5))
+    assert verdict(series).word == "KEPT"
+    series.add(delay_point(1, delay_s=2.5, shed_ratio=0.3))
+    assert verdict(series).word == "BROKEN"
+    assert [d.cause for d in series.decisions] == ["nothing shed", "shedding"]
+
+
+def test_decisions_are_noted_when_the_cause_changes() -> None:
+    series = Series(RATIO)
+    for batch, cause in enumerate(["starting", "starting", "no rows", "quantile", "held: budget spent"]):
+        series.add(ratio_point(batch, cause=cause))
+    assert [(d.cause, d.batch, d.batches) for d in series.decisions] == [
+        ("starting", 0, 2),
+        ("quantile", 3, 1),
+        ("held: budget spent", 4, 1),
+    ]
+
+
+def test_windows_and_late_panes_are_those_of_their_batch() -> None:
+    series = ratio_series(3)
+    assert [(c.results, c.late_panes) for c in series.closed] == [(20, 1)] * 3
+
+
+def test_a_file_goes_on_where_an_earlier_run_ended(tmp_path: Path) -> None:
+    path = series_path(tmp_path, RATIO.query_id)
+    whole = ratio_series(1200)
+    first = SeriesWriter(path, RATIO, next_batch=0)
+    for batch in range(700):
+        first.add(ratio_point(batch))
+    first.end("stopped")
+    second = SeriesWriter(path, RATIO, next_batch=700)
+    for batch in range(700, 1200):
+        second.add(ratio_point(batch))
+    read = SeriesReader(path).read()
+    assert read is not None
+    assert read.snapshot() == second.series.snapshot() == whole.snapshot()
+
+
+def test_a_reader_follows_a_writer_through_its_rewrites(tmp_path: Path) -> None:
+    path = series_path(tmp_path, RATIO.query_id)
+    reader = SeriesReader(path)
+    assert reader.read() is None
+    writer = SeriesWriter(path, RATIO, next_batch=0)
+    for batch in range(1100):
+        writer.add(ratio_point(batch))
+        if batch % 97 == 0:
+            read = reader.read()
+            assert read is not None and read.last == ratio_point(batch)
+    writer.end("failed: no memory")
+    read = reader.read()
+    assert read is not None and read.ended == "failed: no memory"
+
+
+def test_a_line_that_a_crash_cut_short_is_left_aside(tmp_path: Path) -> None:
+    path = series_path(tmp_path, RATIO.query_id)
+    writer = SeriesWriter(path, RATIO, next_batch=0)
+    writer.add(ratio_point(0))
+    with path.open("a") as file:
+        file.write('{"point":{"at_ms":17000')
+    read = SeriesReader(path).read()
+    assert read is not None and read.batches == 1
+    again = SeriesWriter(path, RATIO, next_batch=1)
+    again.add(ratio_point(1))
+    assert [p.batch for p in again.series.points] == [0, 1]
+
+
+def test_a_query_whose_checkpoint_began_anew_has_a_new_series(tmp_path: Path) -> None:
+    path = series_path(tmp_path, RATIO.query_id)
+    SeriesWriter(path, RATIO, next_batch=0).add(ratio_point(5))
+    assert SeriesWriter(path, RATIO, next_batch=0).series.points == []
+
+
+def test_series_are_found_below_locations_and_checkpoints(tmp_path: Path) -> None:
+    for number, below in enumerate(("", "sensors", "check/_slackwater/sensors", "check/slackwater/other")):
+        about = dataclasses.replace(RATIO, query_id=f"q{number}", query=f"query {number}")
+        SeriesWriter(series_path(tmp_path / below, about.query_id), about, next_batch=0).add(ratio_point(0))
+    found = Folders(lambda: [tmp_path])
+    assert [s.about.query for s in found.look()] == ["query 0", "query 1", "query 2", "query 3"]
+    assert [id(s) for s in found.look()] == [id(s) for s in found.look()], "a second look reads nothing again"
+
+
+def test_the_report_says_it_in_text_values_and_html() -> None:
+    series = ratio_series(10)
+    text = "\n".join(series_lines(series))
+    assert "0.5% of 10,000 rows late" in text
+    assert "50% 100 ms, 90% 100 ms, 99% 900 ms, longest 9 s" in text
+    assert "decisions   22:13:20 quantile, wait 4 s" in text
+    assert json.loads(json.dumps(series_json(series)))["lateness_ms"]["longest"] == 9000.0
+    page = report_html([series])
+    assert "KEPT" in page and "<svg" in page and "DRATIO 1%" in page
+    assert "http" not in page.replace("http://www.w3.org/", "").replace("http://purl.org/", "").replace(
+        "http://creativecommons.org/", ""
+    ).replace("https://matplotlib.org/", "")
+
+
+def test_names_from_outside_cannot_become_markup() -> None:
+    series = ratio_series(3, about=dataclasses.replace(RATIO, query="<script>alert(1)</script>"))
+    assert "<script>" not in report_html([series])
