@@ -8,7 +8,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .PHONY: demo test check fast spark lint types imports setup lock wheel clean \
-        bench-overhead bench-disorder bench-windows bench-shedding bench-standing bench-page docs
+        bench-overhead bench-disorder bench-windows bench-equality bench-shedding bench-standing bench-page docs
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
@@ -67,6 +67,9 @@ bench-standing: setup  ## a million standing aggregates: deferred against naive
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
 	@$(BIN)/python benchmarks/windows.py
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
+
+bench-equality: setup  ## streaming results against plain Spark's batch, query by query (ten minutes)
+	@$(BIN)/python benchmarks/equality.py
 
 bench-disorder: setup  ## every method on every trace with two clocks (some minutes)
 	@$(BIN)/python benchmarks/disorder.py

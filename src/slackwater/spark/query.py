@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse, without_windows
-from slackwater.language.text import located
 from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.shape import RESULT_SLOT
 from slackwater.spark.completeness import new_promise, observed_events
@@ -85,7 +84,6 @@ def run_query(
         mine = None if shards == DEFAULT_SHARDS else shards
         return standing_query(spark, query, name=name, method=method, shards=mine, location=location)
     plan, events = plan_query(spark, query)
-    _refuse_what_is_not_run(plan)
     assert plan.attribute is not None
     if plan.window.delay_ms is not None:
         # First of all: what is shed costs nothing more.
@@ -161,9 +159,3 @@ def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
     table = Query(copy, query.windows).windowed()[0][0]
     table.replace(exp.alias_(exp.to_table(view), table.alias or table.name, table=True))
     return spark.sql(without_windows(copy))
-
-
-def _refuse_what_is_not_run(plan: Plan) -> None:
-    """What is planned but not run here."""
-    if plan.query.precision is not None:
-        raise located(plan.query.text, 0, "not-run", "WITHIN is planned, not run", "leave it out")
