@@ -15,7 +15,7 @@ demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 
 test: setup          ## every test, with and without Spark, in a browser too
 	@sh scripts/browser.sh
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 check: lint types imports test  ## what a change must pass
 
