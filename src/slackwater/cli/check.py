@@ -7,15 +7,11 @@ from pathlib import Path
 
 import click
 
+from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.errors import SlackwaterError
 from slackwater.language import Query, parse_script, print_query
 from slackwater.plan import Catalog, make_plan
 from slackwater.plan.standing import explain_standing
-
-
-def read_catalog(schema: Path | None) -> Catalog:
-    """The catalog in a file of CREATE TABLE statements, or an empty one."""
-    return Catalog() if schema is None else Catalog.from_sql(schema.read_text(encoding="utf-8"))
 
 
 def _path(query: Query, catalog: Catalog) -> str:
@@ -27,11 +23,7 @@ def _path(query: Query, catalog: Catalog) -> str:
 
 @click.command("check")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--schema",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="CREATE TABLE statements of the streams: columns are then checked too.",
-)
+@schema_option
 @click.option("--json", "as_json", is_flag=True, help="The outcome as JSON.")
 @click.pass_context
 def command(ctx: click.Context, file: Path, schema: Path | None, as_json: bool) -> None:

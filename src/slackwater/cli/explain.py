@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from slackwater.cli.check import read_catalog
+from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.language import parse_script
 from slackwater.plan import explain, make_plan
 from slackwater.plan.standing import explain_standing
@@ -15,11 +15,7 @@ from slackwater.plan.standing import explain_standing
 
 @click.command("explain")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--schema",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="CREATE TABLE statements of the streams: columns are then checked too.",
-)
+@schema_option
 @click.option("--json", "as_json", is_flag=True, help="The plans as JSON.")
 def command(file: Path, schema: Path | None, as_json: bool) -> None:
     """Say how the queries in FILE would run: path, panes, promise, method, cost.
