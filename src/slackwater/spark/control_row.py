@@ -27,11 +27,9 @@ def reference_us(spark: SparkSession, exchange: Exchange) -> Column:
     return _field(spark, exchange, 22)
 
 
-def shedding(spark: SparkSession, exchange: Exchange) -> Column:
-    """What to leave out of this micro-batch: ``ratio``, and ``limit``, the row limit of a partition."""
-    ratio, limit = F.substring("value", 1, 8).cast("double"), F.substring("value", 10, 16).cast("double")
-    line = _line(spark, exchange.shed_path)
-    return line.select(F.struct(ratio.alias("ratio"), limit.alias("limit"))).scalar()
+def shed_ratio(spark: SparkSession, exchange: Exchange) -> Column:
+    """The share of this micro-batch's rows to leave out."""
+    return _line(spark, exchange.shed_path).select(F.col("value").cast("double")).scalar()
 
 
 def _field(spark: SparkSession, exchange: Exchange, first: int) -> Column:

@@ -20,8 +20,7 @@ _log = logging.getLogger("slackwater")
 class DelayDesk:
     """All timeliness promises of a session. Not thread-safe by itself: the supervisor calls it under its lock.
 
-    Where several queries run on one promise the highest of their shed ratios and the lowest of their row limits are in
-    force.
+    Where several queries run on one promise the highest of their shed ratios is in force.
     """
 
     def __init__(self, active: Callable[[], set[str]], parse_ms: Callable[[str], float]) -> None:
@@ -77,7 +76,6 @@ class DelayDesk:
             rows=metrics["rows"] or 0,
             kept=metrics["kept"] or 0,
             mean_arrival_s=None if arrival_us is None else arrival_us / 1e6,
-            largest=metrics["largest"],
         )
         decision = keeper.on_batch(progress.batchId, batch, metrics["shed_ratio"] or 0.0)
         if decision is None:
@@ -91,10 +89,7 @@ class DelayDesk:
     def _publish(self, decided_now: DelayKeeper) -> None:
         # a query that has just ended counts too: what its last micro-batch decided is there when it starts again
         keepers = [decided_now, *self._live(decided_now.spec.name)]
-        decided_now.spec.exchange.shed_by(
-            max(keeper.controller.shed_ratio for keeper in keepers),
-            min(keeper.controller.row_limit for keeper in keepers),
-        )
+        decided_now.spec.exchange.shed_by(max(keeper.controller.shed_ratio for keeper in keepers))
 
     def _live(self, name: str) -> list[DelayKeeper]:
         active = self._active()

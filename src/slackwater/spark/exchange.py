@@ -7,7 +7,6 @@ gets the task. A shared file system is all that they have in common.
 from __future__ import annotations
 
 import json
-import math
 import os
 import tempfile
 from dataclasses import dataclass
@@ -16,8 +15,6 @@ from typing import Any
 
 UNKNOWN_US = -9_000_000_000_000_000_000
 """In the control row: no heartbeat yet."""
-
-_MOST_ROWS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +34,13 @@ class Exchange:
 
     @property
     def shed_path(self) -> Path:
-        """The control row of a timeliness promise: shed ratio and row limit, one line of constant length."""
+        """The control row of a timeliness promise: the share of rows to leave out, one line of constant length."""
         return self.folder / "shed.txt"
 
-    def shed_by(self, ratio: float, row_limit: float = math.inf) -> None:
-        """Put a shed ratio and the row limit of a partition into the control row."""
+    def shed_by(self, ratio: float) -> None:
+        """Put a shed ratio into the control row."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        replace(self.shed_path, f"{ratio:.6f} {int(min(row_limit, _MOST_ROWS)):016d}\n")
+        replace(self.shed_path, f"{ratio:.6f}\n")
 
     @property
     def heartbeat_path(self) -> Path:

@@ -8,11 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
-from slackwater.control.shedding.microbatch import MOST_SHED
 from slackwater.errors import InvalidStream
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
-from slackwater.spark.control_row import shedding
+from slackwater.spark.control_row import shed_ratio
 from slackwater.spark.delay_desk import DELAY_PREFIX
 from slackwater.spark.delay_keeper import DelaySpec
 from slackwater.spark.location import exchange_for
@@ -21,7 +20,6 @@ from slackwater.spark.supervisor import supervisor_of
 DEFAULT_SPARK_LAW = "ctrl-batch"
 WEIGHT = SHED_WEIGHT
 _COINS = 1 << 53
-_ROW_OF_PARTITION = (1 << 33) - 1
 _DAY_US = 86_400_000_000
 
 
@@ -39,8 +37,8 @@ def with_max_delay(
     """The same stream, of which so much is shed at random that the mean delay stays at or below ``max_delay``.
 
     The delay of a row runs from its arrival until the micro-batch that processed it has been committed; window length
-    and wait come on top. Every kept row carries the weight 1/(its chance of being kept), so that sums of
-    weights are unbiased: see ``estimated_count``, ``estimated_sum``, ``estimated_avg`` and their errors.
+    and wait come on top. Every kept row carries the weight 1/(1 − shed ratio) of its micro-batch, so that sums
+    of weights are unbiased: see ``estimated_count``, ``estimated_sum``, ``estimated_avg`` and their errors.
 
     :param events: any streaming DataFrame; put this right after the source, before ``with_drop_ratio``.
     :param max_delay: the target, such as ``"2 seconds"``.
@@ -53,7 +51,8 @@ def with_max_delay(
     :param location: a folder seen by the driver and all executors, as in ``with_drop_ratio``.
 
     It costs one small job a micro-batch (some 30 ms), and a hash a row while it sheds. Rows are shed after the source
-    has read them, so a source that cannot keep up by itself cannot be helped.
+    has read them, so a source that cannot keep up by itself cannot be helped. The first micro-batch of a burst is
+    processed whole.
     """
     timeliness = Timeliness.of(max_delay)
     _check(events, arrival, weight)
@@ -64,34 +63,28 @@ def with_max_delay(
     spec.new_controller()  # refuses an unknown law now, not in a listener
     supervisor.add_delay(spec)
     now_us = F.unix_micros(F.current_timestamp())
+    # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each. No coin is
+    # tossed while nothing is shed
+    toss = F.pmod(F.xxhash64(F.rand(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
     marked = events.select(
         "*",
-        shedding(spark, spec.exchange).alias("__sw_shed"),
-        (F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_OF_PARTITION)) + 1).alias("__sw_number"),
+        shed_ratio(spark, spec.exchange).alias("__sw_shed_ratio"),
         arrival_us.alias("__sw_arrival_us"),
     )
-    ratio, limit, number = F.col("__sw_shed.ratio"), F.col("__sw_shed.limit"), F.col("__sw_number")
-    # as in control.shedding.microbatch.keep_chances
-    beyond = F.greatest((1 - ratio) * F.pow(limit / number, 2), F.lit(1 - MOST_SHED))
-    marked = marked.withColumn("__sw_chance", F.when(number <= limit, 1 - ratio).otherwise(beyond))
-    # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each. No coin is
-    # tossed for a row that is kept anyway
-    toss = F.pmod(F.xxhash64(F.rand(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
-    chance, keep = F.col("__sw_chance"), F.col("__sw_keep")
-    marked = marked.withColumn("__sw_keep", F.when(chance >= 1.0, F.lit(True)).otherwise(toss < chance))
+    ratio, keep = F.col("__sw_shed_ratio"), F.col("__sw_keep")
+    marked = marked.withColumn("__sw_keep", F.when(ratio > 0, toss >= ratio).otherwise(F.lit(True)))
     believable = keep & (F.col("__sw_arrival_us") <= now_us + _DAY_US)
     marked = marked.observe(
         DELAY_PREFIX + spec.name,
         F.count(F.lit(1)).alias("rows"),
         F.count(F.when(keep, 1)).alias("kept"),
-        F.max(number).alias("largest"),
         F.max(ratio).alias("shed_ratio"),
         F.avg(F.when(believable, F.col("__sw_arrival_us"))).alias("mean_arrival_us"),
     ).where(keep)
     if weight is not None:
-        marked = marked.withColumn(weight, 1.0 / chance)
-    return marked.drop("__sw_shed", "__sw_number", "__sw_arrival_us", "__sw_chance", "__sw_keep")
+        marked = marked.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - ratio))
+    return marked.drop("__sw_shed_ratio", "__sw_keep", "__sw_arrival_us")
 
 
 def _check(events: DataFrame, arrival: str | None, weight: str | None) -> None:

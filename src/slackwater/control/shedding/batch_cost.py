@@ -5,11 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-
 # how far a batch may leave the line, and how fast the line may move, a batch; the cost of a row drifts, the fixed cost
 # hardly does, so a batch that takes longer with the same rows is put down to the rows
 _NOISE = 0.07
@@ -27,37 +22,36 @@ class BatchCostMonitor:
     """
 
     def __init__(self) -> None:
-        self._line: Floats | None = None
-        self._spread: Floats = np.zeros((2, 2))
-
-    @property
-    def cost_s(self) -> float | None:
+        self.cost_s: float | None = None
         """c: seconds a row."""
-        return None if self._line is None else float(self._line[1])
-
-    @property
-    def fixed_s(self) -> float:
+        self.fixed_s = 0.0
         """d0: seconds a batch takes before its first row."""
-        return 0.0 if self._line is None else float(self._line[0])
+        self._fixed_var = self._cost_var = self._covariance = 0.0
 
     def observe(self, kept: int, duration_s: float) -> None:
         """Learn from a batch that kept at least one row."""
         if kept <= 0 or duration_s <= 0:
             return
-        if self._line is None:
-            self._line = np.array([0.3 * duration_s, 0.7 * duration_s / kept])
+        if self.cost_s is None:
+            self.fixed_s, self.cost_s = 0.3 * duration_s, 0.7 * duration_s / kept
             # it may as well be all fixed, or all rows
-            self._spread = np.diag([duration_s**2, (duration_s / kept) ** 2])
+            self._fixed_var, self._cost_var = duration_s**2, (duration_s / kept) ** 2
             return
-        drift = np.array([_FIXED_DRIFT * duration_s, _COST_DRIFT * self._line[1]])
-        spread = self._spread + np.diag(drift**2)
-        batch = np.array([1.0, kept])
-        gain = spread @ batch / (batch @ spread @ batch + (_NOISE * duration_s) ** 2)
-        line = self._line + gain * (duration_s - batch @ self._line)
-        self._spread = spread - np.outer(gain, batch @ spread)
+        fixed_var = self._fixed_var + (_FIXED_DRIFT * duration_s) ** 2
+        cost_var = self._cost_var + (_COST_DRIFT * self.cost_s) ** 2
+        # the covariances of d0 and of c with the duration of this batch, and its variance
+        with_fixed = fixed_var + kept * self._covariance
+        with_cost = self._covariance + kept * cost_var
+        variance = with_fixed + kept * with_cost + (_NOISE * duration_s) ** 2
+        surprise_s = duration_s - self.fixed_s - self.cost_s * kept
+        fixed_s = self.fixed_s + with_fixed / variance * surprise_s
+        cost_s = self.cost_s + with_cost / variance * surprise_s
+        self._fixed_var = fixed_var - with_fixed**2 / variance
+        self._cost_var = cost_var - with_cost**2 / variance
+        self._covariance -= with_fixed * with_cost / variance
         # neither can be negative, and a row costs something
-        fixed_s = min(max(float(line[0]), 0.0), 0.95 * duration_s)
-        self._line = np.array([fixed_s, max(float(line[1]), 0.05 * duration_s / kept)])
+        self.fixed_s = min(max(fixed_s, 0.0), 0.95 * duration_s)
+        self.cost_s = max(cost_s, 0.05 * duration_s / kept)
 
     def rows_surely_longer_than(self, duration_s: float) -> float:
         """How many rows take longer than that even if the cost is at the low end of what it may be; infinite if none.
@@ -67,17 +61,18 @@ class BatchCostMonitor:
         >>> monitor.rows_surely_longer_than(2.0)
         inf
         """
-        if self._line is None:
+        if self.cost_s is None:
             return math.inf
-        least_cost_s = float(self._line[1]) - _SURE * math.sqrt(float(self._spread[1, 1]))
+        least_cost_s = self.cost_s - _SURE * math.sqrt(max(self._cost_var, 0.0))
         room_s = max(duration_s - self.fixed_s, 0.0)
         return room_s / least_cost_s if least_cost_s > 0 else math.inf
 
     def snapshot(self) -> dict[str, Any]:
         """The line and its uncertainty."""
-        return {"line": None if self._line is None else self._line.tolist(), "spread": self._spread.tolist()}
+        variances = [self._fixed_var, self._cost_var, self._covariance]
+        return {"cost_s": self.cost_s, "fixed_s": self.fixed_s, "variances": variances}
 
     def resume(self, snapshot: dict[str, Any]) -> None:
         """Go on from there."""
-        self._line = None if snapshot["line"] is None else np.array(snapshot["line"])
-        self._spread = np.array(snapshot["spread"])
+        self.cost_s, self.fixed_s = snapshot["cost_s"], snapshot["fixed_s"]
+        self._fixed_var, self._cost_var, self._covariance = snapshot["variances"]

@@ -16,14 +16,13 @@ class CtrlBatch(Stateless):
     """Brings the duration of a micro-batch to its target: the excess of one batch is ``pole`` times that in the next.
 
     The duration of a batch is d0 + c·(its rows kept), whatever the batches before it did: unlike a queue it has no
-    memory, so nothing needs to be integrated, and a pole of zero would be right if every decision came in time. One that
-    comes a batch late meets rows that arrived during another batch than it reckoned with; a little damping keeps that
-    from ringing. Noise in c, d0 and the load is damped by their monitor. On a queue (the paper's plant) use ``ctrl``.
+    memory, so nothing needs to be integrated and the pole may be zero. Noise in c and d0 is damped by their monitor.
+    On a queue (the paper's plant) use ``ctrl``.
     """
 
     name: ClassVar[str] = "ctrl-batch"
 
-    def __init__(self, pole: float = 0.2) -> None:
+    def __init__(self, pole: float = 0.0) -> None:
         if not 0.0 <= pole < 1.0:
             raise InvalidOption("unstable-pole", f"pole={pole!r}", "give a number from 0 (at once) to below 1")
         self._pole = pole

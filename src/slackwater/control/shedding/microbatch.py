@@ -5,20 +5,12 @@ the fixed cost of a batch. Rows arrive for W, the time between two batch starts 
 D if that was longer), so a row's delay is W/2 + D on average. With everything kept, D(k+1) = d0 + c·λ·W(k): batches of
 a load below 1/c settle, those of a load above it grow geometrically, where the queue of Tu 2006, Eq. (4) grows
 linearly. The laws control D, with T = W; the delay that follows from it is 1.5·D, and the target is set accordingly.
-
-The share to keep is decided before anybody knows how many rows the batch will read. So a *row limit* goes with it: rows
-of a partition beyond it are kept with a chance that falls with the square of their number, and the first
-micro-batch of a burst is bounded too.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from slackwater.control.shedding.batch_cost import BatchCostMonitor
 from slackwater.control.shedding.controller import shed_ratio
@@ -32,8 +24,6 @@ MOST_SHED = 0.99
 AIM = 0.9
 """The loop aims a little below what is promised, since noise takes the mean to either side of where it aims."""
 
-NO_LIMIT = math.inf
-
 _LEAST_HEADROOM = 0.05
 
 
@@ -42,7 +32,6 @@ class MicroBatch:
     """One committed micro-batch: when its trigger fired, how long until its commit, what it read and kept.
 
     ``mean_arrival_s`` is over the rows kept, on the clock of ``started_s``; None where arrivals are not known.
-    ``largest`` is the number of rows in its largest partition; None stands for one partition.
     """
 
     started_s: float
@@ -50,37 +39,25 @@ class MicroBatch:
     rows: int
     kept: int
     mean_arrival_s: float | None = None
-    largest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShedDecision:
-    """The shed ratio and the row limit of a partition from now on, and the signals behind them."""
+    """The shed ratio from now on, and the signals behind it."""
 
     shed_ratio: float
     delay_s: float | None = None
     load_per_s: float | None = None
     capacity_per_s: float | None = None
     warning: str | None = None
-    row_limit: float = NO_LIMIT
-
-
-def keep_chances(shed_ratio: float, row_limit: float, rows: int) -> NDArray[np.float64]:
-    """The chance of each row of a partition to be kept; Spark computes the same, in SQL.
-
-    >>> keep_chances(0.5, 2, 4).round(3).tolist()
-    [0.5, 0.5, 0.222, 0.125]
-    """
-    within = np.minimum(1.0, row_limit / np.arange(1, rows + 1))
-    return np.maximum((1.0 - shed_ratio) * within**2, 1.0 - MOST_SHED)
 
 
 class MicroBatchController:
     """Keeps one timeliness promise beside a micro-batch engine: a committed batch in, a shed ratio out.
 
-    Costs some 50 µs a batch. It learns from a batch what to do in the next or the next but one; the row limit bounds
-    what a burst brings in between, once the cost of a row is known well enough. A target that the fixed cost of a batch
-    or the trigger interval alone exceeds cannot be kept; it says so once, and then sheds only what it takes to keep up.
+    Costs some 20 µs a batch. It learns from a batch what to do in the next or the next but one, so the first
+    batch of a burst is processed whole. A target that the fixed cost of a batch or the trigger interval alone exceeds
+    cannot be kept; it says so once, and then sheds only what it takes to keep up.
     """
 
     def __init__(self, promise: Timeliness, law: SheddingLaw) -> None:
@@ -88,8 +65,6 @@ class MicroBatchController:
         self.law = law
         self.cost = BatchCostMonitor()
         self.shed_ratio = 0.0
-        self.row_limit = NO_LIMIT
-        self._idle_limit = NO_LIMIT
         self._before: MicroBatch | None = None
         self._trigger_s: float | None = None
         self._lead_s = 0.0
@@ -99,16 +74,16 @@ class MicroBatchController:
         """Learn from a batch, decide for a later one."""
         if batch.rows == 0:
             # rows go on arriving while an empty batch runs (a heartbeat's, say): it is no batch of its own
-            return ShedDecision(self.silence(batch.started_s), row_limit=self.row_limit)
+            return ShedDecision(self.silence(batch.started_s))
         before, self._before = self._before, batch
         if before is None:
             # nothing is learned from the first batch: it pays for class loading and compilation
-            return ShedDecision(self.shed_ratio, row_limit=self.row_limit)
+            return ShedDecision(self.shed_ratio)
         self.cost.observe(batch.kept, batch.duration_s)
         width_s = self._width_s(before, batch)
         delay_s = self._delay_s(batch, width_s)
         if self.cost.cost_s is None:
-            return ShedDecision(self.shed_ratio, delay_s, row_limit=self.row_limit)
+            return ShedDecision(self.shed_ratio, delay_s)
         load_per_s = batch.rows / width_s
         next_width_s = max(self._trigger_s or 0.0, batch.duration_s)
         headroom = max(1.0 - self.cost.fixed_s / next_width_s, _LEAST_HEADROOM)
@@ -125,28 +100,23 @@ class MicroBatchController:
         )
         self.shed_ratio = min(shed_ratio(self.law.admit_per_s(status), load_per_s), MOST_SHED)
         if isinstance(self.law, CtrlBatch):
-            self._bound(batch, target_s, load_per_s, load_per_s * next_width_s)
-        return ShedDecision(self.shed_ratio, delay_s, load_per_s, capacity_per_s, warning, self.row_limit)
+            self._spare(batch, target_s, load_per_s, load_per_s * next_width_s)
+        return ShedDecision(self.shed_ratio, delay_s, load_per_s, capacity_per_s, warning)
 
-    def _bound(self, batch: MicroBatch, target_s: float, load_per_s: float, expected_rows: float) -> None:
-        """Shed nothing that need not be, and let no batch keep more than was reckoned with."""
+    def _spare(self, batch: MicroBatch, target_s: float, load_per_s: float, expected_rows: float) -> None:
+        """Shed nothing while the batch was short enough, and the next one will be or may well be."""
         assert self.cost.cost_s is not None
-        most_rows = self.cost.rows_surely_longer_than(target_s)
         sustained_per_s = max(1.0 - self.cost.fixed_s / target_s, 0.0) / self.cost.cost_s
-        if batch.duration_s <= target_s and (load_per_s <= sustained_per_s or expected_rows <= most_rows):
+        bearable = load_per_s <= sustained_per_s or expected_rows <= self.cost.rows_surely_longer_than(target_s)
+        if batch.duration_s <= target_s and bearable:
             # short batches spend most of their time on themselves; longer ones, within the target, bear the load
             self.shed_ratio = 0.0
-        # of the rows of a batch the largest partition has a share, and is the first to reach its limit
-        share = 1.0 if batch.largest is None else batch.largest / batch.rows
-        self._idle_limit = max(most_rows * share, 1.0)
-        self.row_limit = self._idle_limit if self.shed_ratio == 0.0 else max(expected_rows * share, 1.0)
 
     def silence(self, now_s: float) -> float:
         """No row has come: the shed ratio stays for as long as a delay may be, then nothing is shed any more."""
         last = self._before
         if last is None or now_s - last.started_s > last.duration_s + self.promise.max_delay_s:
             self.shed_ratio = 0.0
-            self.row_limit = self._idle_limit
         return self.shed_ratio
 
     def _width_s(self, before: MicroBatch, batch: MicroBatch) -> float:
@@ -194,7 +164,6 @@ class MicroBatchController:
             "state": self.law.snapshot(),
             "cost": self.cost.snapshot(),
             "shed_ratio": self.shed_ratio,
-            "row_limits": [_finite(self.row_limit), _finite(self._idle_limit)],
             "trigger_s": self._trigger_s,
             "lead_s": self._lead_s,
         }
@@ -205,11 +174,5 @@ class MicroBatchController:
             self.law.resume(snapshot["state"])
         self.cost.resume(snapshot["cost"])
         self.shed_ratio = snapshot["shed_ratio"]
-        limits = (NO_LIMIT if limit is None else limit for limit in snapshot["row_limits"])
-        self.row_limit, self._idle_limit = limits
         self._trigger_s = snapshot["trigger_s"]
         self._lead_s = snapshot["lead_s"]
-
-
-def _finite(limit: float) -> float | None:
-    return limit if math.isfinite(limit) else None

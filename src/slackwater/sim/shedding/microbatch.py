@@ -11,13 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.control.shedding import make_law
-from slackwater.control.shedding.microbatch import (
-    NO_LIMIT,
-    MicroBatch,
-    MicroBatchController,
-    ShedDecision,
-    keep_chances,
-)
+from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController, ShedDecision
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding.run import Outcome
 
@@ -70,7 +64,7 @@ def run_micro_batches(
     rng = np.random.default_rng(seed)
     controller = MicroBatchController(Timeliness(target_s), make_law(law, **options))
     delays_s = np.full(len(arrivals_s), np.nan)
-    pending = deque([(0.0, NO_LIMIT)] * (lag + 1))
+    pending = deque([0.0] * (lag + 1))
     batches, decisions = [], []
     now_s, first = 0.0, 0
     while first < len(arrivals_s):
@@ -78,15 +72,14 @@ def run_micro_batches(
         if last == first:
             now_s += trigger_s
             continue
-        chances = keep_chances(*pending.popleft(), last - first)
-        kept = first + np.flatnonzero(rng.random(last - first) < chances)
+        kept = first + np.flatnonzero(rng.random(last - first) >= pending.popleft())
         work_s = float(cost_s(arrivals_s[kept]).sum()) if callable(cost_s) else cost_s * len(kept)
         duration_s = (fixed_s + work_s) * float(1.0 + noise * rng.standard_normal())
         delays_s[kept] = now_s + duration_s - arrivals_s[kept]
         mean_arrival_s = float(arrivals_s[kept].mean()) if len(kept) else None
         batches.append(MicroBatch(now_s, duration_s, last - first, len(kept), mean_arrival_s))
         decisions.append(controller.step(batches[-1]))
-        pending.append((decisions[-1].shed_ratio, decisions[-1].row_limit))
+        pending.append(decisions[-1].shed_ratio)
         first = last
         now_s += max(trigger_s, duration_s)
     return MicroBatchRun(delays_s, batches, decisions)
