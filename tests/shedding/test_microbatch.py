@@ -42,7 +42,7 @@ def mean_delay_s(result: MicroBatchRun, rates: np.ndarray, start_s: float, end_s
 def test_the_delay_settles_at_the_target_and_no_more_is_lost_than_must_be(
     overload: float, trigger_s: float, lag: int
 ) -> None:
-    # at the target D = 2·0.9/1.5 s, of which 0.15 s are the batch's own: the capacity is (1 − 0.15/D)/0.001
+    # at the target D = 2·0.92/1.5 s, of which 0.15 s are the batch's own: the capacity is (1 − 0.15/D)/0.001
     duration_s = AIM * TARGET_S / 1.5
     capacity_per_s = (1 - FIXED_S / duration_s) / COST_S
     rates = np.full(300, overload * capacity_per_s)
@@ -85,7 +85,7 @@ def test_nothing_is_shed_below_capacity() -> None:
 
 
 def test_nothing_is_shed_where_longer_batches_bear_the_load() -> None:
-    # a batch of one second could do 850 rows/s, one of the target's duration (1.2 s) 875 rows/s; the fixed cost must
+    # a batch of one second could do 850 rows/s, one of the target's duration (1.23 s) 878 rows/s; the fixed cost must
     # have been seen before, on a load that varies
     varied = np.random.default_rng(1).uniform(200, 700, 40)
     assert run("ctrl-batch", np.concatenate([varied, np.full(60, 865.0)]), noise=0.0).loss_ratio == 0.0
@@ -165,3 +165,23 @@ def test_an_empty_batch_changes_nothing_and_a_long_silence_ends_the_shedding() -
     # the last batch with rows began at 15 s and took 5 s; two seconds later nobody can be waiting any more
     assert controller.silence(21.9) == ratio
     assert controller.silence(22.1) == 0.0
+
+
+def test_a_batch_that_is_overdue_sheds_the_next_before_it_is_over() -> None:
+    controller = MicroBatchController(Timeliness(TARGET_S), make_law("ctrl-batch"))
+    for k, rows in enumerate((100, 400, 200, 600, 300)):
+        controller.step(MicroBatch(float(k), FIXED_S + COST_S * rows, rows, rows))
+    # the next one begins at 5 s and may take 2·0.92/1.5 s
+    assert controller.overdue_s(6.0) == 0.0 and not controller.overdue(6.0)
+    assert controller.overdue(7.0)
+    first = controller.shed_ratio
+    assert first > 0.0
+    # the longer it takes, the more rows it must have had, and the more will have come meanwhile
+    assert controller.overdue(8.0) and controller.shed_ratio > first
+
+
+def test_decisions_that_miss_a_batch_do_not_let_the_delay_run_away() -> None:
+    rates = np.concatenate([np.random.default_rng(2).uniform(100, 400, 20), np.full(60, 3500.0)])
+    in_time, late = (run("ctrl-batch", rates, lag=lag) for lag in (0, 1))
+    # without a look at the running batch a late decision would let a second, much longer batch be whole
+    assert np.nanmax(late.delays_s) < 2 * np.nanmax(in_time.delays_s)

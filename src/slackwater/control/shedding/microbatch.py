@@ -21,10 +21,11 @@ from slackwater.promises import Timeliness
 MOST_SHED = 0.99
 """Of a period's rows at least one in a hundred is kept: with none, sums could not be corrected."""
 
-AIM = 0.9
+AIM = 0.92
 """The loop aims a little below what is promised, since noise takes the mean to either side of where it aims."""
 
 _LEAST_HEADROOM = 0.05
+_OVERDUE = 1.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ class MicroBatchController:
         self._before: MicroBatch | None = None
         self._trigger_s: float | None = None
         self._lead_s = 0.0
+        self._target_s: float | None = None
+        self._ratio_before = 0.0
         self._warned = False
 
     def step(self, batch: MicroBatch) -> ShedDecision:
@@ -89,6 +92,7 @@ class MicroBatchController:
         headroom = max(1.0 - self.cost.fixed_s / next_width_s, _LEAST_HEADROOM)
         capacity_per_s = headroom / self.cost.cost_s
         target_s, warning = self._duration_target_s()
+        self._target_s, self._ratio_before = target_s, self.shed_ratio
         status = Status(
             period_s=next_width_s,
             target_s=target_s,
@@ -111,6 +115,34 @@ class MicroBatchController:
         if batch.duration_s <= target_s and bearable:
             # short batches spend most of their time on themselves; longer ones, within the target, bear the load
             self.shed_ratio = 0.0
+
+    def overdue_s(self, now_s: float) -> float:
+        """For how long the batch that is running has run longer than it may, if one began when the last one ended."""
+        if self._before is None or self._target_s is None or not isinstance(self.law, CtrlBatch):
+            return 0.0
+        started_s = self._before.started_s + max(self._trigger_s or 0.0, self._before.duration_s)
+        return max(now_s - started_s - _OVERDUE * self._target_s, 0.0)
+
+    def overdue(self, now_s: float) -> bool:
+        """Learn from a batch that ought to be over and is not: whether the next one must be shed more than decided.
+
+        What is decided after a commit may miss the next batch, which is then as whole as this one and longer by far.
+        """
+        late_s = self.overdue_s(now_s)
+        if late_s == 0.0:
+            return False
+        assert self._before is not None and self._target_s is not None and self.cost.cost_s is not None
+        elapsed_s, fixed_s = late_s + _OVERDUE * self._target_s, self.cost.fixed_s
+        # it has at least as many rows as it has had time for, and either of the last two decisions may be in force
+        kept = (elapsed_s - fixed_s) / self.cost.cost_s
+        load_per_s = kept / (1.0 - min(self.shed_ratio, self._ratio_before))
+        load_per_s /= max(self._trigger_s or 0.0, self._before.duration_s)
+        may_keep = max(self._target_s - fixed_s, 0.0) / self.cost.cost_s
+        ratio = min(shed_ratio(may_keep / elapsed_s, load_per_s), MOST_SHED)
+        if ratio <= self.shed_ratio:
+            return False
+        self.shed_ratio = ratio
+        return True
 
     def silence(self, now_s: float) -> float:
         """No row has come: the shed ratio stays for as long as a delay may be, then nothing is shed any more."""

@@ -77,6 +77,8 @@ def run_micro_batches(
         duration_s = (fixed_s + work_s) * float(1.0 + noise * rng.standard_normal())
         delays_s[kept] = now_s + duration_s - arrivals_s[kept]
         mean_arrival_s = float(arrivals_s[kept].mean()) if len(kept) else None
+        if controller.overdue(now_s + duration_s) and pending:
+            pending[0] = controller.shed_ratio
         batches.append(MicroBatch(now_s, duration_s, last - first, len(kept), mean_arrival_s))
         decisions.append(controller.step(batches[-1]))
         pending.append(decisions[-1].shed_ratio)
