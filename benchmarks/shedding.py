@@ -152,18 +152,25 @@ def measure(law: str, overload: float, ran: Ran, plant: Plant, terrace: Terrace,
 
 def response(spark: SparkSession, plant: Plant, work: int, target_s: float, folder: Path, out: Path) -> dict[str, Any]:
     """Spark's own dynamics: steps to several loads, nothing shed, against D(k+1) = d0 + c·λ·W(k)."""
-    runs = {}
+    runs, before = {}, plant
     for load in STEP_LOADS:
         high_per_s = load / plant.cost_s
         rates = step_rates(STEP_S, 0.2 / plant.cost_s, high_per_s, at_s=STEP_AT_S)
         runs[load] = run_law(spark, "none", rates, target_s, work, folder / f"step-{load:g}")
+    # identified from the steps themselves: a line through all their batches but the first two
+    points = np.array([(r.batch.rows, r.batch.duration_s) for ran in runs.values() for r in ran.history[2:]])
+    cost_s, fixed_s = np.polyfit(points[:, 0], points[:, 1], 1)
+    explained = float(np.corrcoef(points[:, 0], points[:, 1])[0, 1] ** 2)
+    plant = Plant(float(fixed_s), float(cost_s))
+    # in units of what a row really cost
+    runs = {load * plant.cost_s / before.cost_s: ran for load, ran in runs.items()}
     plot_response(out / "response.png", runs, plant, STEP_AT_S)
-    result: dict[str, Any] = {"plant": asdict(plant), "loads": {}}
+    result: dict[str, Any] = {"plant": asdict(plant), "explained": explained, "batches": len(points), "loads": {}}
     for load, ran in runs.items():
         batches = [r.batch for r in ran.history if STEP_AT_S < r.batch.started_s - ran.start_s - 1 < STEP_S]
         measured = np.array([b.duration_s for b in batches])
         modelled = plant.fixed_s + plant.cost_s * np.array([b.rows for b in batches])
-        result["loads"][f"{load:g}"] = {
+        result["loads"][f"{load:.2f}"] = {
             "duration_s": measured.round(3).tolist(),
             "modelled_s": modelled.round(3).tolist(),
             "rms_error_ratio": float(np.sqrt(np.mean((measured / modelled - 1.0) ** 2))),

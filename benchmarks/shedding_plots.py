@@ -66,7 +66,7 @@ def plot_response(path: Path, runs: dict[float, Ran], plant: Plant, step_at_s: i
         starts = np.array([b.started_s - ran.start_s for b in batches])
         durations = np.array([b.duration_s for b in batches])
         modelled = plant.fixed_s + plant.cost_s * np.array([b.rows for b in batches])
-        left.plot(starts, durations, ".-", color=colour, label=f"load {load:g}/c")
+        left.plot(starts, durations, ".-", color=colour, label=f"load {load:.2f}/c")
         left.plot(starts, modelled, "x", color=colour)
         widths = np.diff(starts)
         loaded = starts[:-1] >= step_at_s

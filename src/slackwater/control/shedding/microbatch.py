@@ -111,7 +111,9 @@ class MicroBatchController:
         """Shed nothing while the batch was short enough, and the next one will be or may well be."""
         assert self.cost.cost_s is not None
         sustained_per_s = max(1.0 - self.cost.fixed_s / target_s, 0.0) / self.cost.cost_s
-        bearable = load_per_s <= sustained_per_s or expected_rows <= self.cost.rows_surely_longer_than(target_s)
+        # while nothing is shed, a cost that may well be lower gets the benefit of the doubt
+        doubtful = self._ratio_before == 0.0 and expected_rows <= self.cost.rows_surely_longer_than(target_s)
+        bearable = load_per_s <= sustained_per_s or doubtful
         if batch.duration_s <= target_s and bearable:
             # short batches spend most of their time on themselves; longer ones, within the target, bear the load
             self.shed_ratio = 0.0
