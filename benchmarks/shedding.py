@@ -181,9 +181,11 @@ def response(spark: SparkSession, plant: Plant, work: int, target_s: float, fold
 def idle(
     spark: SparkSession, plant: Plant, work: int, rows: int, target_s: float, trace: Path | None, folder: Path
 ) -> dict[str, float]:
-    """Throughput with the promise / without, in batches of a good second, by turns; and what a bearable load loses."""
+    """Throughput with the promise / without, by turns, in batches near what the target allows; a bearable load's loss."""
     seconds: dict[bool, list[float]] = {False: [], True: []}
     shed = 0
+    plain_s, _ = back_to_back(spark, work, rows, 7, folder / "idle-probe", promised=False)
+    rows = int(rows * target_s / 1.5 / float(np.median(plain_s)))
     for turn, promised in itertools.product(range(3), (False, True)):
         durations_s, more = back_to_back(spark, work, rows, 7, folder / f"idle-{turn}-{promised}", promised)
         seconds[promised] += durations_s.tolist()
