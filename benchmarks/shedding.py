@@ -58,6 +58,7 @@ class Run:
 
     law: str
     overload: float
+    overload_in_run: float
     mean_delay_s: float
     accumulated_violation_s: float
     delayed_rows: int
@@ -136,6 +137,7 @@ def measure(law: str, overload: float, ran: Ran, plant: Plant, terrace: Terrace,
     return Run(
         law=law,
         overload=overload,
+        overload_in_run=overload / in_run,
         mean_delay_s=float((delays_s * shares)[during].sum() / shares[during].sum()),
         accumulated_violation_s=float((excess_s * shares)[since].sum()),  # Tu 2006, §5
         delayed_rows=round(float(shares[since & (excess_s > 0)].sum())),
@@ -181,7 +183,7 @@ def response(spark: SparkSession, plant: Plant, work: int, target_s: float, fold
 def idle(
     spark: SparkSession, plant: Plant, work: int, rows: int, target_s: float, trace: Path | None, folder: Path
 ) -> dict[str, float]:
-    """Throughput with the promise / without, by turns, in batches near what the target allows; a bearable load's loss."""
+    """Throughput with the promise / without, by turns, in batches near the target; and what a bearable load loses."""
     seconds: dict[bool, list[float]] = {False: [], True: []}
     shed = 0
     plain_s, _ = back_to_back(spark, work, rows, 7, folder / "idle-probe", promised=False)
@@ -319,12 +321,24 @@ def _recorded() -> Path | None:
 
 def _table(runs: list[dict[str, Any]]) -> Table:
     table = Table(title="on Spark")
-    for column in ("law", "load", "mean delay", "violation", "delayed", "overshoot", "loss", "least", "unfinished"):
+    for column in (
+        "law",
+        "load",
+        "in run",
+        "mean delay",
+        "violation",
+        "delayed",
+        "overshoot",
+        "loss",
+        "least",
+        "unfinished",
+    ):
         table.add_column(column, justify="right")
     for run in runs:
         table.add_row(
             run["law"],
             f"{run['overload']:g}×",
+            f"{run['overload_in_run']:.1f}×",
             f"{run['mean_delay_s']:.2f} s",
             f"{run['accumulated_violation_s']:,.0f} s",
             f"{run['delayed_rows']:,}",
