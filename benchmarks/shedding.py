@@ -119,8 +119,7 @@ def measure(law: str, overload: float, ran: Ran, plant: Plant, terrace: Terrace,
     delays_s, shares = delays_and_shares(ran)
     unread = np.isnan(delays_s)
     # a row that was not reached in time has waited at least until then; there is no shedding in what was not read
-    end_s = ran.history[-1].batch.started_s + ran.history[-1].batch.duration_s - ran.start_s
-    delays_s[unread], shares[unread] = np.maximum(end_s - ran.arrivals_s[unread], 0.0), 1.0
+    delays_s[unread], shares[unread] = np.maximum(ran.end_s - ran.arrivals_s[unread], 0.0), 1.0
     since = ran.arrivals_s >= CALM_S
     during = (ran.arrivals_s >= FULL_S) & (ran.arrivals_s < FULL_S + seconds)
     excess_s = np.maximum(delays_s - target_s, 0.0)

@@ -56,11 +56,12 @@ class Plant:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run: its batches, when its rows arrived (seconds from the start), and when that was."""
+    """One run: its batches, when its rows arrived (seconds from the start), when that was, and when it was ended."""
 
     history: list[DelayRecord]
     arrivals_s: Floats
     start_s: float
+    end_s: float
 
 
 def expensive(work: int, start_s: float, terrace: Terrace = FLAT) -> Column:
@@ -135,6 +136,7 @@ def run_law(
         keeper = next(iter(supervisor_of(spark).delay_keepers_of(str(query.id), -1)), keeper)
         if keeper is not None and keeper.ledger.input >= len(arrivals_s):
             break
+    end_s = time.time() - start_s
     query.stop()
     assert keeper is not None
-    return Ran(list(keeper.history), arrivals_s, start_s)
+    return Ran(list(keeper.history), arrivals_s, start_s, end_s)
