@@ -93,7 +93,14 @@ class DelayDesk:
                         # nothing came after its last batch; the next one will report itself
                         self._unwatched.add((keeper.query_id, keeper.last_batch))
                     elif keeper.controller.overdue(time.time()):
-                        self._publish(keeper)
+                        self._raise(keeper)
+
+    def _raise(self, keeper: DelayKeeper) -> None:
+        try:
+            self._publish(keeper)
+        except Exception:
+            # the decision after the batch's commit will come all the same
+            _log.exception("[shed-ratio-not-raised] query %s; its last shed ratio stays", keeper.query_id)
 
     def _is_overdue(self, keeper: DelayKeeper) -> bool:
         watched = (keeper.query_id, keeper.last_batch) not in self._unwatched
