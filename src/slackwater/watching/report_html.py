@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from slackwater.units import percent
 from slackwater.watching.point import Point, bin_edges_ms
 from slackwater.watching.series import Series
+from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
 
 _TONES = {"good": "#1a7f37", "bad": "#c62828", "open": "#7a5c00"}
@@ -30,6 +31,11 @@ def report_html(series: Sequence[Series]) -> str:
 def _promise(series: Series) -> str:
     stands, ledger, about = verdict(series), series.ledger, series.about
     fates = [("on time", ledger.on_time), ("late", ledger.late), ("shed", ledger.shed), ("invalid", ledger.invalid)]
+    if about.kind == "precision":
+        standing = series.latest("standing") or Standing()
+        fates = [
+            (word, getattr(standing, word)) for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
+        ]
     rows = "".join(f"<td style='padding-right:1.2em'><b>{count:,}</b> {fate}</td>" for fate, count in fates)
     decisions = "".join(
         f"<tr><td>{clock_text(d.at_ms)}</td><td align='left'>{html.escape(decision_text(about, d))}</td></tr>"
@@ -121,16 +127,25 @@ def _shed(axes: Axes, series: Series) -> None:
 
 
 def _evaluated(axes: Axes, series: Series) -> None:
-    shares = {
-        b.batch: (b.evaluated or 0) - (a.evaluated or 0)
+    counts = {
+        b.batch: (b.standing.evaluated - a.standing.evaluated) / (b.batch - a.batch)
         for a, b in pairwise(series.points)
-        if a.evaluated is not None and b.evaluated is not None
+        if a.standing is not None and b.standing is not None
     }
-    _over_time(axes, series, "evaluated in a micro-batch", lambda p: shares.get(p.batch))
+    _over_time(axes, series, "evaluated in a micro-batch", lambda p: counts.get(p.batch))
+
+
+def _fidelity(axes: Axes, series: Series) -> None:
+    def share(point: Point) -> float | None:
+        standing = point.standing
+        shown = None if standing is None else standing.fidelity if standing.audited else standing.hit_ratio
+        return None if shown is None else 100 * shown
+
+    _over_time(axes, series, "time within the bound, %", share, 100 * series.about.promised)
 
 
 _PLOTS: dict[str, tuple[Callable[[Axes, Series], None], ...]] = {
     "completeness": (_drop_ratio, _wait, _lateness),
     "timeliness": (_delay, _shed),
-    "precision": (_evaluated,),
+    "precision": (_fidelity, _evaluated),
 }
