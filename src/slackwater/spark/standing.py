@@ -192,14 +192,6 @@ def evaluated(
             StructField(TOLD, TOLD_TYPE),
         ]
     )
-    instant = pd.DatetimeTZDtype("us", "UTC")
-    empty = {
-        query.name: "Int64" if isinstance(query.dataType, IntegerType | LongType) else "object",
-        "at": instant,
-        **dict.fromkeys(("value", "drift", "error_bound"), "Float64"),
-        "interrupted_streams": "Int64",
-        "next_evaluation_at": instant,
-    }
 
     def evaluate(key: Any, parts: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         frame = pd.concat(list(parts), ignore_index=True)
@@ -223,7 +215,7 @@ def evaluated(
             for column in ("at", "next_evaluation_at"):
                 found[column] = pd.to_datetime((found[column] * 1e3).round(), unit="us", utc=True)
             yield found.rename(columns={"query": query.name}).assign(**{TOLD: None})
-        yield told_row(shard.told, empty)
+        yield told_row(shard.told, schema)
 
     answers = (
         rows.withColumn("clock_ms", nothing.cast("long"))

@@ -10,7 +10,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
-from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+from pyspark.sql.types import DataType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from slackwater.kernel.told import Told
 
@@ -32,10 +32,12 @@ class StandingSpec:
     folder: Path
 
 
-def told_row(told: Told, columns: dict[str, Any]) -> pd.DataFrame:
-    """One row beside a shard's answers: its counts, and nothing in the columns of an answer (given by their types)."""
-    row = {name: pd.array([None], dtype=kind) for name, kind in columns.items()}
-    return pd.DataFrame({**row, TOLD: pd.Series([asdict(told)], dtype=object)})
+def told_row(told: Told, schema: StructType) -> pd.DataFrame:
+    """One row beside a shard's answers: its counts, and nothing that matters in the columns of an answer."""
+    # zeros of the columns' own types: Spark puts frames together, and pandas would guess at the type of nothing
+    nothing: dict[DataType, Any] = {StringType(): "", TimestampType(): pd.Timestamp(0, tz="UTC"), DoubleType(): 0.0}
+    row = {field.name: [nothing.get(field.dataType, 0)] for field in schema.fields if field.name != TOLD}
+    return pd.DataFrame({**row, TOLD: [asdict(told)]})
 
 
 def observe_told(answers: DataFrame, name: str) -> DataFrame:
