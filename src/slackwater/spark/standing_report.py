@@ -57,7 +57,7 @@ class StandingReport:
         return "\n".join(
             [
                 f"{self.name}: {promise_text(about)} by {about.method}",
-                f"  within      {fidelity}, {hits} at the next evaluation ({word})",
+                f"  within      {fidelity}, {hits} when next evaluated ({word})",
                 f"  queries     {standing.queries:,}, {standing.withheld:,} of them withheld",
                 f"  evaluated   {standing.evaluated:,} ({standing.guessed:,} with silent streams), "
                 f"{standing.deferred:,} deferred",

@@ -166,13 +166,15 @@ def charts_of(series: Series) -> list[Chart]:
             ),
             *([] if series.about.timeless else [LatenessChart()]),
             *([_by_source(series)] if series.sources and not series.about.timeless else []),
+            TimeChart("rows per second", [Line("rows", BLUE, _rate(lambda p: p.ledger.input))]),
             TimeChart(
-                "rows and results per second",
+                "results per second",
                 [
-                    Line("rows", BLUE, _rate(lambda p: p.ledger.input)),
-                    Line("results", GREY, _rate(lambda p: p.results)),
+                    Line("results", BLUE, _rate(lambda p: p.results)),
+                    Line("late panes", ORANGE, _rate(lambda p: p.late_panes)),
                 ],
             ),
+            TimeChart("rows in Spark's state", [Line("rows", BLUE, lambda s, p: p.state_rows)]),
         ]
     if series.about.kind == "timeliness":
         return [
@@ -196,7 +198,7 @@ def charts_of(series: Series) -> list[Chart]:
             "share of time within the bound",
             [
                 Line("as audited", BLUE, _standing(lambda s: s.fidelity)),
-                Line("at the next evaluation", GREY, _standing(lambda s: s.hit_ratio)),
+                Line("when next evaluated", GREY, _standing(lambda s: s.hit_ratio)),
                 *([Line("promised", RED, lambda s, p: promised, "dashed")] if promised else []),
             ],
             percent=True,

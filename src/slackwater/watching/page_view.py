@@ -119,7 +119,7 @@ class Page:
             paint(charts, dark=self._scheme.value == "dark")
 
     def _div(self, name: str) -> Div:
-        return Div(name=name, sizing_mode="stretch_width", stylesheets=[self._sheet], disable_math=True)
+        return Div(name=name, sizing_mode="stretch_width", margin=0, stylesheets=[self._sheet], disable_math=True)
 
 
 def _parts_of(series: Series) -> _Parts:

@@ -58,7 +58,7 @@ def verdict(series: Series) -> Verdict:
         word,
         promise_text(about),
         _fidelity(standing),
-        "" if standing.hit_ratio is None else f"{percent(standing.hit_ratio)} at the next evaluation",
+        "" if standing.hit_ratio is None else f"{percent(standing.hit_ratio)} when next evaluated",
         ""
         if standing.evaluated_ratio is None
         else f"{percent(standing.evaluated_ratio)} evaluated, the rest let stand",
