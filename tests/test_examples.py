@@ -23,6 +23,8 @@ def test_every_example_is_tried() -> None:
         "bursty_web_log",
         "sensors_with_bad_clocks",
     }
+    told = (EXAMPLES.parent / "docs" / "start.md").read_text()
+    assert all(f"`{path.name}`" in told for path in EXAMPLES.glob("*.py"))
 
 
 @pytest.mark.spark
