@@ -19,7 +19,7 @@ from slackwater.spark.generator import Readings, read_batch, read_stream
 from slackwater.spark.report import PromiseReport, report
 from slackwater.spark.results import observe_results
 from slackwater.spark.supervisor import supervisor_of
-from slackwater.watching.series import Shown
+from slackwater.watching.series import MOST_SHOWN, Shown
 
 WINDOW = "1 second"
 _CLOCK = "fixed-watermark"
@@ -137,7 +137,7 @@ class Duel:
     def _results(self, name: str) -> tuple[int, list[tuple[str, int, float]]]:
         results = self._spark.table(name)
         latest = results.groupBy("window").agg(F.sum("n").alias("n"), F.max("peak").alias("peak"))
-        newest = latest.orderBy(F.desc("window")).limit(5).collect()
+        newest = latest.orderBy(F.desc("window")).limit(MOST_SHOWN).collect()
         return latest.count(), [(f"{row.window.start:%H:%M:%S}", row.n, row.peak) for row in newest]
 
     def missing(self, name: str) -> Missing:
