@@ -24,14 +24,19 @@ def shown_of(rows: Iterable[Mapping[Any, Any]]) -> Shown:
     if not every:
         return Shown()
     by = next((name for name in _NEWEST_BY if name in every[0]), None)
-    if by is not None and not any(row[by] is None for row in every):
-        every.sort(key=lambda row: row[by], reverse=True)
+    if by is not None and not any(row.get(by) is None for row in every):
+        every.sort(key=lambda row: _place(row[by]), reverse=True)
     columns = tuple(every[0])[:_MOST_COLUMNS]
     return Shown(columns, tuple(tuple(_text(row.get(name)) for name in columns) for row in every[:MOST_SHOWN]))
 
 
+def _place(value: Any) -> Any:
+    """What a window is ordered by; in JSON its edges are texts, and it may be a struct."""
+    return value if isinstance(value, int | float | tuple | dt.datetime) else str(value)
+
+
 def _text(value: Any) -> str:
-    if value is None or value != value:
+    if value is None or (isinstance(value, float | dt.datetime) and value != value):
         return "–"
     if isinstance(value, dt.datetime):
         return f"{value:%H:%M:%S}" + (f".{value.microsecond // 1000:03d}" if value.microsecond else "")
