@@ -8,7 +8,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .PHONY: demo test check fast spark lint types imports setup lock wheel clean \
-        bench-overhead bench-disorder bench-windows bench-equality bench-shedding bench-standing bench-page docs
+        bench-overhead bench-disorder bench-windows bench-equality bench-shedding bench-standing bench-page docs plots
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
@@ -40,6 +40,9 @@ setup: $(READY)
 
 docs: $(READY)       ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
+
+plots: $(READY)      ## draw the pictures of methods and laws anew
+	@$(BIN)/python scripts/plots.py
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Slackwater needs Python 3.11 or newer; $(PYTHON) is {v.major}.{v.minor}. Try: make PYTHON=python3.12 …")'

@@ -1,56 +1,115 @@
-"""A million portfolios: their values stay within a bound, and most are not looked at in most ticks. Without Spark.
+"""A million portfolios over a thousand prices: each value stays within a bound, and most are let stand in most ticks.
 
-python examples/a_million_portfolios.py            # a million, half a minute
-python examples/a_million_portfolios.py --short    # ten thousand
+    python examples/a_million_portfolios.py            # a million: some minutes, 4 GB of memory
+    python examples/a_million_portfolios.py --short    # two thousand
+
+At the end every portfolio's latest answer is compared with its exact value.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import tempfile
+from pathlib import Path
 
 import numpy as np
-from scipy import sparse
+import pandas as pd
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from slackwater.kernel.evaluator import StandingEvaluator
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+import slackwater as sw
 
-SHARES, HELD = 1_000, 9
+SYMBOLS, HELD = 1_000, 9
+NAMES = np.array([f"S{number:03d}" for number in range(SYMBOLS)])
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--short", action="store_true")
-    portfolios, ticks = (10_000, 150) if options.parse_args().short else (1_000_000, 200)
-    draw = np.random.default_rng(3)
-    held = sparse.csr_matrix(
-        (
-            draw.uniform(1.0, 10.0, portfolios * HELD),
-            draw.integers(0, SHARES, portfolios * HELD),
-            np.arange(0, portfolios * HELD + 1, HELD),
-        ),
-        shape=(portfolios, SHARES),
+    options.add_argument("--watch", action="store_true", help="show a live page while it runs")
+    given = options.parse_args()
+    portfolios, ticks = (2_000, 12) if given.short else (1_000_000, 40)
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.memory", "1g" if given.short else "4g")
+        .getOrCreate()
     )
-    moves = np.sqrt(np.asarray(held.power(2).sum(axis=1)).ravel())  # what a portfolio moves in a tick, as a rule
-    queries = QuerySet.of(np.arange(portfolios), held, 5.0 * moves, 0.9)
-    evaluator = StandingEvaluator(queries, EvaluatorOptions())
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    page = sw.watch(spark, port=0) if given.watch else None
+    if page is not None:
+        print("live page:", page.url)
+    with tempfile.TemporaryDirectory() as folder:
+        draw = np.random.default_rng(3)
+        holdings = put_holdings(Path(folder, "holdings"), portfolios, draw)
+        prices = put_prices(Path(folder, "prices"), ticks, draw)
 
-    prices, answers = np.full(SHARES, 1_000.0), np.full(portfolios, np.nan)
-    looked_at, within, judged, spent_s = 0, 0, 0, 0.0
-    for tick in range(ticks):
-        prices = prices + draw.standard_normal(SHARES)
-        began = time.perf_counter()
-        found = evaluator.tick(float(tick), np.arange(SHARES), np.full(SHARES, float(tick)), prices)
-        spent_s += time.perf_counter() - began
-        answers[found.query] = found.value
-        if tick >= ticks // 2:  # it has learned how the prices move
-            looked_at += len(found.query)
-            within += int(np.count_nonzero(np.abs(held @ prices - answers) <= queries.bound))
-            judged += portfolios
-    print(f"{portfolios:,} portfolios, {ticks} ticks, {1e3 * spent_s / ticks:,.1f} ms a tick")
-    print(f"looked at {looked_at / judged:.1%} of them in a tick")
-    print(f"within the bound {within / judged:.1%} of the time; promised 90%")
+        updates = sw.standing(
+            spark.readStream.schema("symbol string, ts timestamp, price double")
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(Path(folder, "prices"))),
+            stream="symbol",
+            time="ts",
+            value="price",
+            weights=str(Path(folder, "holdings")),  # portfolio, symbol, weight, and within: a bound of its own for each
+            query="portfolio",
+            within=None,
+            confidence="90%",
+            tick="1 hour",  # prices never pause here
+            name="portfolios",
+        )
+        query = (
+            updates.writeStream.format("parquet")
+            .option("path", str(Path(folder, "answers")))
+            .option("checkpointLocation", str(Path(folder, "checkpoint")))
+            .start()
+        )
+        query.processAllAvailable()
+        print(sw.report(query))
+        query.stop()
+
+        answers = spark.read.parquet(str(Path(folder, "answers"))).groupBy("portfolio")
+        held = answers.agg(F.max_by("value", "at").alias("value")).toPandas().set_index("portfolio")["value"]
+        exact = (holdings["weight"] * prices[holdings["symbol"]].to_numpy()).groupby(holdings["portfolio"]).sum()
+        within = (held - exact).abs() <= holdings.groupby("portfolio")["within"].first()
+        print(f"at the end {within.mean():.1%} of {portfolios:,} portfolios are within their bounds; promised 90%")
+    if page is not None:
+        page.close()
+    spark.stop()
+
+
+def put_holdings(folder: Path, portfolios: int, draw: np.random.Generator) -> pd.DataFrame:
+    """Nine shares each; the bound is five times what the portfolio usually moves in a tick."""
+    weights = draw.uniform(1.0, 10.0, (portfolios, HELD))
+    table = pd.DataFrame(
+        {
+            "portfolio": np.repeat(np.arange(portfolios), HELD),
+            "symbol": NAMES[draw.integers(0, SYMBOLS, portfolios * HELD)],
+            "weight": weights.ravel(),
+            "within": np.repeat(5.0 * np.sqrt(np.square(weights).sum(axis=1)), HELD),
+        }
+    )
+    folder.mkdir()
+    table.to_parquet(folder / "holdings.parquet")
+    return table
+
+
+def put_prices(folder: Path, ticks: int, draw: np.random.Generator) -> pd.Series:
+    """A file a micro-batch: first forty ticks to learn from, then one each. The last prices."""
+    history = 40
+    values = 1_000.0 + np.cumsum(draw.standard_normal((history + ticks, SYMBOLS)), axis=0)
+    at = pd.Timestamp("2024-01-31 09:00", tz="UTC") + pd.to_timedelta(np.arange(history + ticks), unit="s")
+    folder.mkdir()
+    for number in range(ticks + 1):
+        first, last = (0, history) if number == 0 else (history + number - 1, history + number)
+        rows = {
+            "symbol": np.tile(NAMES, last - first),
+            "ts": np.repeat(at[first:last], SYMBOLS).as_unit("us"),
+            "price": values[first:last].ravel(),
+        }
+        pd.DataFrame(rows).to_parquet(folder / f"{number:05d}.parquet")
+    return pd.Series(values[-1], index=NAMES)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
 
-def hooks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "scripts" / "docs_hooks.py")
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -73,7 +73,7 @@ def test_every_metric_is_documented(site: Path) -> None:
 
 def test_every_error_condition_is_documented(site: Path) -> None:
     page = text(site / "reference" / "errors.html")
-    named = set(hooks().conditions())
+    named = set(script("docs_hooks").conditions())
     assert not [name for name in named if name not in page]
     # whatever else looks like a condition where errors are made, so that none is overlooked
     made = re.compile(
@@ -96,6 +96,21 @@ def test_every_method_and_law_is_documented_and_in_the_navigation() -> None:
         assert (DOCS / "methods" / f"{name}.md").exists() and f"methods/{name}.md" in navigation, name
     laws = (DOCS / "laws" / "README.md").read_text()
     assert not [name for name in _own(law_names()) if f"`{name}`" not in laws]
+
+
+def test_every_method_and_law_has_its_plot() -> None:
+    for name in _own(method_names()):
+        page, image = (DOCS / "methods" / f"{name}.md").read_text(), DOCS / "images" / "methods" / f"{name}.svg"
+        assert f"(../images/methods/{name}.svg)" in page, name
+        assert f">{name}: " in image.read_text(), "make plots draws it anew"
+    laws = (DOCS / "laws" / "README.md").read_text()
+    for name in _own(law_names()):
+        assert f"(../images/laws/{name}.svg)" in laws and (DOCS / "images" / "laws" / f"{name}.svg").exists(), name
+
+
+def test_a_plot_is_what_the_code_draws() -> None:
+    drawn = script("plots").law_plot("ctrl")
+    assert drawn == (DOCS / "images" / "laws" / "ctrl.svg").read_text(), "make plots draws it anew"
 
 
 def _own(names: Iterable[str]) -> list[str]:

@@ -13,6 +13,9 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.watching.folders import Folders
 from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
+from tests.spark.test_standing import SCHEMA as STANDING_SCHEMA
+from tests.spark.test_standing import micro_batches, put_weights
+from tests.spark.test_standing import updates as standing_updates
 from tests.watching.browser import new_browser
 
 pytestmark = pytest.mark.spark
@@ -90,6 +93,39 @@ def test_a_delay_has_its_series_and_a_failure_its_reason(spark: SparkSession, tm
     assert series.ledger.input == 240
     assert series.latest("mean_delay_s") is not None
     assert series.ended is not None and series.ended.startswith("failed: ")
+
+
+def test_standing_queries_say_what_they_did(spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    (tmp_path / "clock").write_text("0")
+    made = micro_batches(40, warm_up=30)
+    stream = FileStream(spark, tmp_path / "in", STANDING_SCHEMA)
+    for half in (made[:6], made[6:]):
+        for batch in half:
+            stream.put(batch)
+        answers = standing_updates(spark, tmp_path, name="portfolios", location=str(tmp_path / "promises"))
+        assert "__sw_told" not in answers.columns
+        query = start(answers, tmp_path)
+        query.processAllAvailable()
+        said = sw.report(query)
+        assert query.lastProgress is not None
+        observed = query.lastProgress["observedMetrics"]["slackwater-standing:portfolios"]
+        query.stop()
+
+    (promise,) = said.standing
+    written, standing = collected(spark, tmp_path).where("value IS NOT NULL"), promise.standing
+    assert standing.queries == 6 and standing.withheld == 0
+    assert standing.evaluated == written.count()
+    reached = promise.series.batches
+    assert standing.evaluated + standing.deferred == 6 * reached, "each query is evaluated or let stand"
+    assert 0 < standing.evaluated < 6 * reached
+    assert 0 <= standing.hits <= standing.judged and 0 <= standing.within <= standing.audited
+    assert standing.expected == pytest.approx(0.9 * standing.judged)
+    assert len(observed["shards"]) == 2
+    (series,) = Folders(lambda: [tmp_path / "promises"]).look()
+    assert series.latest("standing") == standing
+    assert f"evaluated   {standing.evaluated:,}" in str(said) and said.as_json()["standing"][0]["queries"] == 6
+    assert "evaluated" in said._repr_html_() and "CONFIDENCE 90%" in said._repr_html_()
 
 
 def test_the_page_and_the_metrics_follow_a_running_query(spark: SparkSession, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from slackwater.errors import InvalidData
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.shard import Shard
+from slackwater.kernel.told import Told
 from slackwater.kernel.weights import ShardWeights, came_from
 from slackwater.sim.brownian import brownian_streams
 from slackwater.sim.standing import true_answers
@@ -53,6 +54,21 @@ def test_going_on_from_bytes_changes_nothing(options: dict[str, Any]) -> None:
         pd.testing.assert_frame_equal(whole.tick(*rows), again.tick(*rows))
         state = again.state()
     assert 0 < whole.evaluator.evaluations < 6 * 60
+
+
+def test_a_shard_says_what_it_did() -> None:
+    table = brownian_streams(4, 200, seed=1)
+    one, told = shard(weights([*ROWS, ("lost", "never-seen", 1.0)])), []
+    for at, row in zip(table.times, table.values, strict=True):
+        answers = one.tick(table.names, np.full(4, at), row)
+        assert one.told.evaluated == int(answers["value"].notna().sum())
+        assert (one.told.queries, one.told.withheld) == (7, 1)
+        told.append(one.told)
+    every = Told.together(told)
+    assert every.evaluated == one.evaluator.evaluations
+    assert every.judged == every.evaluated - 6, "the first answers had none before them"
+    assert every.expected == pytest.approx(0.9 * every.judged)
+    assert 0 < every.within <= every.audited and every.asked == pytest.approx(0.9 * every.audited)
 
 
 def test_other_options_start_anew() -> None:

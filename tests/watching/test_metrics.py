@@ -12,11 +12,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from slackwater.control.ledger import Ledger
 from slackwater.errors import MissingRequirement
 from slackwater.watching.metrics import MEASURES, MetricsServer, SeriesCollector, metric_names
 from slackwater.watching.series import Series
-from tests.watching.made import DELAY, RATIO, delay_point, ratio_point, ratio_series
+from tests.watching.made import DELAY, RATIO, STANDING, delay_point, ratio_point, ratio_series, standing_point
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def everything() -> list[Series]:
     delay = Series(DELAY)
     delay.add(delay_point(0, shed_ratio=0.25))
-    standing = Series(dataclasses.replace(DELAY, kind="precision", promised=0.95, promise="belief"))
-    standing.add(dataclasses.replace(ratio_point(0), ledger=Ledger(), evaluated=10, deferred=90, fidelity=0.97))
+    standing = Series(STANDING)
+    standing.add(standing_point(0))
     sources = Series(dataclasses.replace(RATIO, promise="by-source"))
     sources.add(dataclasses.replace(ratio_point(0), sources=(("17", 400, 2500.0),)))
     return [ratio_series(4), delay, standing, sources]
@@ -53,6 +52,10 @@ def test_the_endpoint_serves_what_the_series_say() -> None:
     assert said["slackwater_rows_total", of | {("fate", "late")}] == 20
     assert said["slackwater_lateness_seconds", of | {("quantile", "1")}] == 9.0
     assert said["slackwater_shed_ratio", frozenset({("promise", "delay-1"), ("query", "peaks")})] == 0.25
+    belief = frozenset({("promise", "portfolios"), ("query", "peaks")})
+    assert said["slackwater_standing_evaluated_total", belief] == 100
+    assert said["slackwater_standing_deferred_total", belief] == 890
+    assert said["slackwater_fidelity_ratio", belief] == 0.975
     assert {name for name, _ in said} == set(metric_names()), "every metric appears under its own name"
 
 

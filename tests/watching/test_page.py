@@ -18,9 +18,10 @@ from tornado.websocket import websocket_connect
 from slackwater.control.ledger import Ledger
 from slackwater.errors import MissingRequirement
 from slackwater.watching.page_server import PageServer
+from slackwater.watching.series import Shown
 from slackwater.watching.series_file import SeriesWriter, series_path
 from tests.watching.browser import Browser, new_browser
-from tests.watching.made import DELAY, RATIO, delay_point, ratio_point
+from tests.watching.made import DELAY, RATIO, STANDING, delay_point, ratio_point, standing_point
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_the_empty_page_says_what_to_do_and_fills_by_itself(browser: Browser, pa
 def test_everything_is_there_and_updates_by_itself(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     writer = ratio_writer(tmp_path, batches=30)
     browser.open(page.url)
-    browser.until(lambda: len(browser.find("canvas")) >= 4, "four charts")
+    browser.until(lambda: len(browser.find("canvas")) >= 6, "the charts")
     assert browser.texts(".headline .promised") == ["DRATIO 1%"]
     facts = browser.texts(".headline .facts")[0]
     assert "0.5% late" in facts and "50% of it used" in facts and "since 22:13:20" in facts
@@ -94,7 +95,7 @@ def test_everything_is_there_and_updates_by_itself(browser: Browser, page: PageS
 def test_nothing_comes_from_elsewhere(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     ratio_writer(tmp_path, batches=5)
     browser.open(page.url)
-    browser.until(lambda: len(browser.find("canvas")) >= 4, "four charts")
+    browser.until(lambda: len(browser.find("canvas")) >= 4, "the charts")
     asked = [url for url in browser.requests() if urlsplit(url).scheme not in ("data", "blob")]
     assert asked
     assert {urlsplit(url).netloc for url in asked} == {f"127.0.0.1:{page.port}"}
@@ -107,10 +108,42 @@ def test_a_delay_beside_a_ratio(browser: Browser, page: PageServer, tmp_path: Pa
     for batch in range(5):
         writer.add(delay_point(batch, delay_s=2.5, shed_ratio=0.25))
     browser.open(page.url)
-    browser.until(lambda: len(browser.find("canvas")) >= 8, "eight charts")
+    browser.until(lambda: len(browser.find("canvas")) >= 8, "the charts of both")
     assert sorted(browser.texts(".headline .word")) == ["✓ KEPT", "✗ BROKEN"]
     assert "DELAY 2 s" in browser.texts(".headline .promised")
     assert browser.texts(".card .word")[0] == "✗ BROKEN", "what is broken comes first"
+    assert browser.complaints() == []
+
+
+def test_standing_queries(browser: Browser, page: PageServer, tmp_path: Path) -> None:
+    writer = SeriesWriter(series_path(tmp_path / "standing", STANDING.query_id), STANDING, next_batch=0)
+    writer.add(standing_point(0))
+    browser.open(page.url)
+    browser.until(lambda: len(browser.find("canvas")) >= 4, "the charts")
+    assert word(browser) == "… LEARNING", "too few evaluations for a verdict"
+    for batch in range(1, 6):
+        writer.add(standing_point(batch))
+    browser.until(lambda: word(browser) == "✓ KEPT", "enough of them")
+    facts = browser.texts(".headline .facts")[0]
+    assert "within the bound 97.5% of the time" in facts and "90% when next evaluated" in facts
+    counts = dict(zip(browser.texts(".fates dt"), browser.texts(".fates dd"), strict=True))
+    assert counts == {"queries": "1,000", "evaluated": "600", "deferred": "5,340", "guessed": "30", "withheld": "10"}
+    assert "answers stand until they are due" in "\n".join(browser.texts("table"))
+    assert browser.complaints() == []
+
+
+def test_results_and_sources_appear_once_they_are_known(browser: Browser, page: PageServer, tmp_path: Path) -> None:
+    writer = ratio_writer(tmp_path, batches=5)
+    browser.open(page.url)
+    browser.until(lambda: len(browser.find("canvas")) >= 4, "the charts")
+    assert "Latest results" not in "".join(browser.texts("h3"))
+    writer.show(Shown(("window_end", "peak"), (("22:13:44", "97.5"),)))
+    browser.until(lambda: "97.5" in "".join(browser.texts("td")), "a result")
+    writer.add(dataclasses.replace(ratio_point(5), sources=(("HFDC01", 400, 2500.0), ("HFDC02", 600, 100.0))))
+    browser.until(lambda: len(browser.find("canvas")) >= 7, "a chart by source")
+    browser.until(lambda: "HFDC01" in "".join(browser.texts("table")), "a table of them")
+    sources = "".join(browser.texts("table"))
+    assert sources.index("HFDC01") < sources.index("HFDC02"), "furthest behind first"
     assert browser.complaints() == []
 
 
@@ -141,7 +174,7 @@ def test_it_fits_phones_and_desktops_in_light_and_dark(
     papers, inks = set(), set()
     for dark in (False, True):
         browser.open(page.url, width=width, dark=dark)
-        browser.until(lambda: len(browser.find("canvas")) >= 4, "four charts")
+        browser.until(lambda: len(browser.find("canvas")) >= 4, "the charts")
         browser.until(lambda: scheme(browser) == ("dark" if dark else "light"), "the scheme")  # noqa: B023 - waited for
         assert not browser.overflows()
         papers.add(browser.style("body", "backgroundColor"))

@@ -9,18 +9,29 @@ from pathlib import Path
 import pytest
 
 from slackwater.control.ledger import Ledger
+from slackwater.kernel.told import Told
 from slackwater.watching.folders import Folders
 from slackwater.watching.point import Point
 from slackwater.watching.report_html import report_html
 from slackwater.watching.report_text import series_json, series_lines
-from slackwater.watching.series import MOST_POINTS, Series
+from slackwater.watching.series import MOST_POINTS, Series, Shown
 from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
+from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import verdict
-from tests.watching.made import DELAY, RATIO, START_MS, delay_point, ratio_point, ratio_series
+from tests.watching.made import (
+    DELAY,
+    RATIO,
+    STANDING,
+    START_MS,
+    delay_point,
+    ratio_point,
+    ratio_series,
+    standing_point,
+)
 
 
 def test_a_point_comes_back_from_json_as_it_was() -> None:
-    for point in (ratio_point(3), delay_point(4, shed_ratio=0.2)):
+    for point in (ratio_point(3), delay_point(4, shed_ratio=0.2), standing_point(2)):
         assert Point.from_json(json.loads(json.dumps(point.as_json()))) == point
 
 
@@ -74,6 +85,38 @@ def test_decisions_are_noted_when_the_cause_changes() -> None:
         ("quantile", 3, 1),
         ("held: budget spent", 4, 1),
     ]
+
+
+def test_precision_is_judged_by_audits_once_there_are_enough() -> None:
+    series = Series(STANDING)
+    series.add(standing_point(0, within=0.8))
+    assert verdict(series).word == "LEARNING", "80 evaluations are too few"
+    series.add(standing_point(9, within=0.8))
+    assert verdict(series).word == "BROKEN" and "80% of the time" in verdict(series).realised
+    series.add(standing_point(10, within=0.95))
+    assert verdict(series).word == "KEPT"
+    assert "1,100 evaluated, 9,790 deferred" in "\n".join(series_lines(series))
+    page = report_html([series])
+    assert "CONFIDENCE 90%" in page and "1,100</b> evaluated" in page and "<svg" in page
+
+
+def test_shards_that_were_not_reached_let_their_queries_stand() -> None:
+    standing = Standing().after(Told(queries=10, withheld=2, evaluated=8), whole=True)
+    assert (standing.queries, standing.deferred) == (10, 0)
+    standing = standing.after(Told(queries=4, evaluated=3), whole=False)
+    assert (standing.queries, standing.withheld, standing.evaluated, standing.deferred) == (10, 2, 11, 5)
+
+
+def test_results_are_kept_newest_first_and_through_a_restart(tmp_path: Path) -> None:
+    path = series_path(tmp_path, RATIO.query_id)
+    writer = SeriesWriter(path, RATIO, next_batch=0)
+    writer.add(ratio_point(0))
+    for number in range(20):
+        writer.show(Shown(("window", "n"), ((f"w{number}", "1"),)))
+    again = SeriesWriter(path, RATIO, next_batch=1).series
+    read = SeriesReader(path).read()
+    assert read is not None and read.shown == again.shown == writer.series.shown
+    assert [row[0] for row in read.shown.rows] == [f"w{number}" for number in range(19, 7, -1)]
 
 
 def test_windows_and_late_panes_are_those_of_their_batch() -> None:

@@ -140,7 +140,7 @@ def _side_panel(title: str, side: Side, lines: list[tuple[str, RenderableType]])
     closed = Table(box=SIMPLE_HEAD, padding=(0, 1))
     for name in ("latest windows", "rows", "peak"):
         closed.add_column(name, justify="left" if name == "latest windows" else "right", style="dim")
-    for window, rows, peak in side.latest:
+    for window, rows, peak in side.latest[:_WINDOWS]:
         closed.add_row(window, f"{rows:,}", f"{peak:.2f}")
     for _ in range(_WINDOWS - len(side.latest)):
         closed.add_row("", "", "")

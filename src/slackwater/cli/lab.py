@@ -10,4 +10,15 @@ VERBS: dict[str, tuple[str, str]] = {
     "shedding": ("slackwater.cli.lab_shedding", "Laws of load shedding on recorded arrivals."),
 }
 
-command = LazyGroup("lab", VERBS, "Try methods on recorded streams, without Spark.")
+command = LazyGroup(
+    "lab",
+    VERBS,
+    """Try methods on recorded streams, without Spark.
+
+    \b
+    Examples:
+      slackwater lab disorder --generated step --drop-ratio 1%
+      slackwater lab shedding arrivals.csv --target-delay 2s --capacity 500
+      slackwater lab standing prices.parquet --stream symbol --time ts --value close --within 0.5 --confidence 95%
+    """,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,6 +39,15 @@ class LazyGroup(click.Group):
         command = importlib.import_module(self._verbs[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A verb that is nearly right is answered with the right one."""
+        near = difflib.get_close_matches(args[0], self._verbs, 1)
+        if args[0] not in self._verbs and near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The verbs first: they are what a person looks for."""

@@ -30,12 +30,14 @@ def load_paper(key: str) -> Paper:
 
 
 @click.command("reproduce")
-@click.argument("paper", type=click.Choice(paper_keys()))
+@click.argument("paper", type=click.Choice(paper_keys()), metavar="PAPER")
 @click.option("--figure", "figures", multiple=True, help="Only this figure or table (may be repeated).")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reproduction"), show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The claims as JSON on standard output.")
 def command(paper: str, figures: tuple[str, ...], out: Path, as_json: bool) -> None:
     """Run the experiments of PAPER; write its figures and a table of claims.
+
+    PAPER is kim2007, kim2010, kim2012, tu2006 or zhu2004.
 
     \b
     Examples:

@@ -106,11 +106,12 @@ def _print(seen: list[Series], as_json: bool) -> None:
         click.echo("No promise has been heard of yet. Start one with: slackwater demo", err=True)
         return
     table = Table()
-    for name in ("query", "promise", "", "realised", "last minutes", "since", "state"):
+    for name in ("query", "promise", "", "realised", "last 5 min", "since", "state"):
         table.add_column(name)
     for series in seen:
         stands = verdict(series)
         since = "" if stands.since_ms is None else clock_text(stands.since_ms)
-        told = (stands.promised, stands.word, stands.realised, stands.recently, since, series.ended or "running")
+        recently = stands.recently.removesuffix(" in the last 5 min")
+        told = (stands.promised, stands.word, stands.realised, recently, since, series.ended or "running")
         table.add_row(series.about.query, *told)
     Console().print(table)

@@ -48,6 +48,7 @@ class StandingEvaluator:
         self.normality = NormalityWatch(queries.streams)
         self.history = History(queries.streams, self.options.k + 1, self.options.window or 0.0)
         self.evaluations = 0
+        self.audits = np.zeros(3)  # ticks looked back on, those within the bound, those that the belief asks for
         self.period = 0.0
         self.now = -np.inf
         self._seed = seed
@@ -313,6 +314,8 @@ class StandingEvaluator:
             if len(chosen):
                 some = held.some(chosen)
                 wrong = self._audited(some, due[chosen], ticks[chosen], draw)
+                stood = ticks[chosen]
+                self.audits += stood.sum(), (stood * (1.0 - wrong)).sum(), (stood * some.belief).sum()
                 # A share of time: a long deferral counts for more.
                 weight = np.minimum(ticks[chosen] / mean[chosen], 4.0) * step[chosen]
                 held.lasting[chosen] = calibration.moved(some.lasting, wrong, some.belief, weight)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from slackwater.kernel.evaluator import WITHHELD, StandingEvaluator
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.packing import pack, unpack
+from slackwater.kernel.told import Told
 from slackwater.kernel.weights import ShardWeights, came_from
 
 Floats = NDArray[np.float64]
@@ -48,6 +49,7 @@ class Shard:
             same = np.array_equal(before, weights.marks)
             self._evaluator.resume(arrays, None if same else came_from(weights.marks, before))
         self._place = {name: at for at, name in enumerate(self._names)}
+        self.told = Told()
 
     @property
     def evaluator(self) -> StandingEvaluator:
@@ -55,7 +57,11 @@ class Shard:
         return self._evaluator
 
     def tick(self, names: Names, times_ms: Floats, values: Floats, clock_ms: float | None = None) -> pd.DataFrame:
-        """Take in a micro-batch; the answers that were due, and the queries withheld from now on."""
+        """Take in a micro-batch; the answers that were due, and the queries withheld from now on.
+
+        ``told`` says what it did, in counts.
+        """
+        self.told = Told(queries=self._evaluator.queries.queries)
         if clock_ms is not None:
             self._clock_ms = clock_ms
         if np.isfinite(self._clock_ms):
@@ -68,6 +74,7 @@ class Shard:
             return _frame(self._evaluator.queries.ids[:0], now)
         evaluator = self._evaluator
         withheld = evaluator.status == WITHHELD
+        audits = evaluator.audits.copy()
         start = 0
         for end in self._instants(times_ms):
             evaluator.absorb(float(times_ms[end - 1]), codes[start:end], times_ms[start:end], values[start:end])
@@ -79,6 +86,20 @@ class Shard:
             answers.next_at,
         )  # fmt: skip
         found = found[found["value"].notna()]
+        judged = ~np.isnan(answers.kept)
+        audited, within, asked = (evaluator.audits - audits).tolist()
+        self.told = Told(
+            queries=len(ids),
+            withheld=int(np.count_nonzero(evaluator.status == WITHHELD)),
+            evaluated=len(found),
+            guessed=int(np.count_nonzero(found["interrupted_streams"])),
+            judged=int(np.count_nonzero(judged)),
+            hits=int(answers.kept[judged].sum()),
+            expected=float(evaluator.queries.belief[answers.query[judged]].sum()),
+            audited=audited,
+            within=within,
+            asked=asked,
+        )
         fresh = np.flatnonzero((evaluator.status == WITHHELD) & ~withheld)
         invalid = np.array([query for query in self._weights.invalid if str(query) not in self._said], dtype=object)
         self._said = {str(query) for query in self._weights.invalid}

@@ -18,6 +18,8 @@ from slackwater.spark.completeness import with_drop_ratio
 from slackwater.spark.generator import Readings, read_batch, read_stream
 from slackwater.spark.report import PromiseReport, report
 from slackwater.spark.results import observe_results
+from slackwater.spark.supervisor import supervisor_of
+from slackwater.watching.series import MOST_SHOWN, Shown
 
 WINDOW = "1 second"
 _CLOCK = "fixed-watermark"
@@ -58,6 +60,7 @@ class Duel:
         self._readings = readings
         self._folder = tempfile.TemporaryDirectory(prefix="slackwater-demo-", ignore_cleanup_errors=True)
         self._fixed_waits: dict[int, tuple[int, float]] = {}
+        self._shown = ""
         promised = with_drop_ratio(
             read_stream(spark, readings), "ts", drop_ratio, arrival="arrived", name="demo", method=method
         )
@@ -106,6 +109,10 @@ class Duel:
         if promise is None:
             return Side(0, None, None, 0, [])
         windows, latest = self._results("promised")
+        newer = tuple((window, f"{rows:,}", f"{peak:.2f}") for window, rows, peak in latest if window > self._shown)
+        if newer:
+            self._shown = newer[0][0]
+            supervisor_of(self._spark).show("demo", Shown(("window", "rows", "peak"), newer))
         return Side(promise.ledger.input, promise.wait_ms, promise.mean_wait_ms, windows, latest)
 
     def fixed_side(self) -> Side:
@@ -130,7 +137,7 @@ class Duel:
     def _results(self, name: str) -> tuple[int, list[tuple[str, int, float]]]:
         results = self._spark.table(name)
         latest = results.groupBy("window").agg(F.sum("n").alias("n"), F.max("peak").alias("peak"))
-        newest = latest.orderBy(F.desc("window")).limit(5).collect()
+        newest = latest.orderBy(F.desc("window")).limit(MOST_SHOWN).collect()
         return latest.count(), [(f"{row.window.start:%H:%M:%S}", row.n, row.peak) for row in newest]
 
     def missing(self, name: str) -> Missing:

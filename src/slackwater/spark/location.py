@@ -25,23 +25,29 @@ def exchange_for(spark: SparkSession, name: str, location: str | None) -> Exchan
     folder will do: the heartbeat and the ledger then survive a restart in Spark's checkpoint, what the
     controller had learned does not.
     """
-    if not re.fullmatch(r"[\w.:-]{1,100}", name):
-        raise InvalidOption(
-            "invalid-name", f"name={name!r} cannot be a folder's name", "use letters, digits, and any of . : _ -"
-        )
     chosen = location_of(spark) if location is None else _local_path(location)
-    if chosen is not None:
-        return Exchange(chosen / name)
-    if not (spark.conf.get("spark.master", None) or "local").startswith("local"):
+    if chosen is None and not (spark.conf.get("spark.master", None) or "local").startswith("local"):
         raise MissingRequirement(
             "no-shared-location",
             "the executors of this cluster must see the folder where the promise keeps its files, and none is given",
             f"set {LOCATION} (or pass location=) to a folder that the driver and all executors see, "
             "such as the one that holds the checkpoints",
         )
+    return Exchange(driver_folder(spark, name, location))
+
+
+def driver_folder(spark: SparkSession, name: str, location: str | None) -> Path:
+    """The folder of a promise that the driver alone writes to: a temporary one where nothing else is said."""
+    if not re.fullmatch(r"[\w.:-]{1,100}", name):
+        raise InvalidOption(
+            "invalid-name", f"name={name!r} cannot be a folder's name", "use letters, digits, and any of . : _ -"
+        )
+    chosen = location_of(spark) if location is None else _local_path(location)
+    if chosen is not None:
+        return chosen / name
     if spark not in _TEMPORARY:
         _TEMPORARY[spark] = tempfile.TemporaryDirectory(prefix="slackwater-", ignore_cleanup_errors=True)
-    return Exchange(Path(_TEMPORARY[spark].name) / name)
+    return Path(_TEMPORARY[spark].name) / name
 
 
 def location_of(spark: SparkSession) -> Path | None:

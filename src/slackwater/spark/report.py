@@ -13,7 +13,8 @@ from slackwater.errors import UnknownName
 from slackwater.promises import Completeness
 from slackwater.spark.delay_report import DelayReport, delay_report_of
 from slackwater.spark.keeper import Keeper
-from slackwater.spark.supervisor import delay_keepers_of, keepers_of, series_of
+from slackwater.spark.standing_report import StandingReport
+from slackwater.spark.supervisor import delay_keepers_of, keepers_of, series_of, standing_of
 from slackwater.units import duration_text, percent
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
@@ -83,11 +84,16 @@ class Report:
     query_id: str
     promises: tuple[PromiseReport, ...]
     delays: tuple[DelayReport, ...] = ()
+    standing: tuple[StandingReport, ...] = ()
 
     @property
     def kept(self) -> bool:
         """Whether every promise is kept so far."""
-        return all(promise.kept for promise in self.promises) and all(delay.kept for delay in self.delays)
+        return all(promise.kept for promise in self._every)
+
+    @property
+    def _every(self) -> list[PromiseReport | DelayReport | StandingReport]:
+        return [*self.promises, *self.delays, *self.standing]
 
     @property
     def ledger(self) -> Ledger:
@@ -107,10 +113,11 @@ class Report:
             "ledger": self.ledger.as_json(),
             "promises": [promise.as_json() for promise in self.promises],
             "delays": [promise.as_json() for promise in self.delays],
+            "standing": [promise.as_json() for promise in self.standing],
         }
 
     def __str__(self) -> str:
-        return "\n".join(str(promise) for promise in (*self.promises, *self.delays))
+        return "\n".join(str(promise) for promise in self._every)
 
     __repr__ = __str__
 
@@ -118,8 +125,7 @@ class Report:
         """The report in a notebook, with small plots."""
         from slackwater.watching.report_html import report_html  # loads a plotting library
 
-        series = [*(promise.series for promise in self.promises), *(delay.series for delay in self.delays)]
-        return report_html([one for one in series if one is not None])
+        return report_html([promise.series for promise in self._every if promise.series is not None])
 
 
 def report(query: StreamingQuery) -> Report:
@@ -129,16 +135,18 @@ def report(query: StreamingQuery) -> Report:
         return Report(str(query.id), ())
     last_batch = int(progress["batchId"])
     keepers, delays = keepers_of(str(query.id), last_batch), delay_keepers_of(str(query.id), last_batch)
-    if not keepers and not delays:
+    standing = standing_of(str(query.id), last_batch)
+    if not (keepers or delays or standing):
         raise UnknownName(
             "no-promise",
             f"query {query.id} makes no promise",
-            "put with_drop_ratio or with_max_delay into its plan before it starts",
+            "put with_drop_ratio, with_max_delay or standing into its plan before it starts",
         )
     return Report(
         str(query.id),
         tuple(_of(keeper) for keeper in keepers),
         tuple(delay_report_of(keeper, series_of(keeper.query_id, keeper.spec.name)) for keeper in delays),
+        tuple(StandingReport(series) for series in standing),
     )
 
 

@@ -23,7 +23,7 @@ from slackwater.spark.report import Report, report
 from slackwater.spark.sinks import Emit, Sink, writer_to
 from slackwater.spark.sources import Source
 from slackwater.spark.streams import stream
-from slackwater.spark.supervisor import keepers_of
+from slackwater.spark.supervisor import keepers_of, supervisor_of
 
 _FIRST_BATCH_S = 120.0
 
@@ -70,7 +70,10 @@ class Run:
             result = run_query(spark, query_text, name=self.table, location=promises)
         except AnalysisException as error:
             raise QueryTextError("wrong-query", f"Spark refuses it: {_said_by(error)}", "mend the query") from error
-        writer = writer_to(result, self.sink, self.late_sink, emit, as_json)
+        supervisor = supervisor_of(spark)
+        writer = writer_to(
+            result, self.sink, self.late_sink, emit, as_json, lambda shown: supervisor.show(self.table, shown)
+        )
         place = str(self.checkpoint or scratch / "checkpoint")
         try:
             return plan, writer.outputMode("append").option("checkpointLocation", place).start()

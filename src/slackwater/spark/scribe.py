@@ -8,13 +8,17 @@ from pathlib import Path
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from slackwater.control.ledger import Ledger
+from slackwater.kernel.told import Told
 from slackwater.spark.delay_keeper import DelayKeeper
 from slackwater.spark.keeper import Keeper
 from slackwater.spark.results import results_of
+from slackwater.spark.standing_desk import StandingSpec
 from slackwater.watching.folders import written_to
 from slackwater.watching.point import Point
-from slackwater.watching.series import About, Series
+from slackwater.watching.series import About, Kind, Series, Shown
 from slackwater.watching.series_file import SeriesWriter, series_path
+from slackwater.watching.standing import Standing, cause_of
 
 _log = logging.getLogger("slackwater")
 
@@ -31,7 +35,11 @@ class Scribe:
         self._complained = False
 
     def on_batch(
-        self, progress: StreamingQueryProgress, keepers: list[Keeper], delay_keepers: list[DelayKeeper]
+        self,
+        progress: StreamingQueryProgress,
+        keepers: list[Keeper],
+        delay_keepers: list[DelayKeeper],
+        told: list[tuple[StandingSpec, list[Told]]],
     ) -> None:
         """Write down what a committed micro-batch did to the promises of its query."""
         try:
@@ -39,6 +47,8 @@ class Scribe:
                 self._completeness(keeper, progress)
             for delay_keeper in delay_keepers:
                 self._timeliness(delay_keeper, progress)
+            for spec, shards in told:
+                self._precision(spec, shards, progress)
         except OSError as error:
             self._complain(error)
 
@@ -59,6 +69,15 @@ class Scribe:
             except OSError as error:
                 self._complain(error)
 
+    def show(self, promise: str, shown: Shown) -> None:
+        """Results that a promise's query is publishing."""
+        for (_, name), writer in self._writers.items():
+            if name == promise and writer.series.ended is None:
+                try:
+                    writer.show(shown)
+                except OSError as error:
+                    self._complain(error)
+
     def forget(self, query_id: str) -> None:
         """A query starts, perhaps anew: its series go on from their files."""
         for key in [key for key in self._writers if key[0] == query_id]:
@@ -68,6 +87,10 @@ class Scribe:
         """The series of a promise as it is now."""
         writer = self._writers.get((query_id, promise))
         return None if writer is None else writer.series.copy()
+
+    def series_of_kind(self, query_id: str, kind: Kind) -> list[Series]:
+        """All series of one kind that a query has, as they are now."""
+        return [writer.series.copy() for writer in self._of(query_id) if writer.series.about.kind == kind]
 
     def _of(self, query_id: str) -> list[SeriesWriter]:
         return [writer for (query, _), writer in self._writers.items() if query == query_id]
@@ -134,6 +157,25 @@ class Scribe:
                 backlog_rows=None if load is None else load * duration_s,
                 row_cost_s=keeper.controller.cost.cost_s,
                 duration_s=duration_s,
+            )
+        )
+
+    def _precision(self, spec: StandingSpec, shards: list[Told], progress: StreamingQueryProgress) -> None:
+        about = About(
+            str(progress.id), _name(progress), spec.name, "precision", spec.confidence or 0.0, f"{spec.method} deferral"
+        )
+        writer = self._writer(about, spec.folder, progress.batchId)
+        last, told = writer.series.last, Told.together(shards)
+        before = (last.standing if last is not None else None) or Standing()
+        writer.add(
+            Point(
+                at_ms=_committed_ms(progress),
+                batch=progress.batchId,
+                ledger=Ledger(),
+                cause=cause_of(told) if shards else "no rows",
+                duration_s=_duration_s(progress),
+                state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
+                standing=before.after(told, whole=len(shards) == spec.shards),
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.errors import InvalidOption
 from slackwater.spark.late_rows import late_rows, on_time
+from slackwater.spark.shown import Show, shown_of
 
 Emit = Callable[[str], None]
 
@@ -49,18 +51,25 @@ class Sink:
                 "name another folder, or give the --checkpoint of the run that wrote it",
             )
 
-    def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool) -> None:
-        """The rows of one micro-batch; a batch that is repeated after a crash replaces itself."""
+    def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool, show: Show) -> None:
+        """The rows of one micro-batch; a batch that is repeated after a crash replaces itself.
+
+        What goes to the console can be shown elsewhere too: it is here already.
+        """
         if self.where is not None:
             frame.write.mode("overwrite").format(self.kind).save(f"{self.where}/batch={batch}")
             return
         if as_json:
+            told = []
             for line in as_json_lines(frame):
                 emit(line)
+                told.append(json.loads(line))
+            show(shown_of(told))
             return
         rows = frame.drop("parts").toPandas()
         if len(rows):
             emit(rows.to_string(index=False))
+            show(shown_of(rows.to_dict("records")))
 
 
 def as_json_lines(frame: DataFrame) -> Iterator[str]:
@@ -69,19 +78,21 @@ def as_json_lines(frame: DataFrame) -> Iterator[str]:
     return (str(row.line) for row in lines.toLocalIterator())
 
 
-def writer_to(result: DataFrame, sink: Sink, late: Sink | None, emit: Emit, as_json: bool) -> DataStreamWriter:
+def writer_to(
+    result: DataFrame, sink: Sink, late: Sink | None, emit: Emit, as_json: bool, show: Show
+) -> DataStreamWriter:
     """The result on its way to its sinks: Spark's own file sink where there is one and it is of files."""
     if late is None and sink.where is not None:
         return result.writeStream.format(sink.kind).option("path", sink.where)
 
     def deliver(frame: DataFrame, batch: int) -> None:
         if late is None:
-            sink.write(frame, batch, emit, as_json)
+            sink.write(frame, batch, emit, as_json, show)
             return
         frame.persist()
         try:
-            sink.write(on_time(frame), batch, emit, as_json)
-            late.write(late_rows(frame), batch, emit, as_json)
+            sink.write(on_time(frame), batch, emit, as_json, show)
+            late.write(late_rows(frame), batch, emit, as_json, lambda shown: None)
         finally:
             frame.unpersist()
 

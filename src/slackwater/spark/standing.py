@@ -29,8 +29,10 @@ from slackwater.kernel.shard import Shard, known_streams
 from slackwater.kernel.weights import ShardWeights
 from slackwater.promises import Duration, Precision
 from slackwater.spark.clock import clock_ticks
-from slackwater.spark.location import exchange_for
+from slackwater.spark.location import driver_folder, exchange_for
 from slackwater.spark.sharding import MOST_SHARDS, shard_keys
+from slackwater.spark.standing_desk import TOLD, TOLD_TYPE, StandingSpec, observe_told, told_row
+from slackwater.spark.supervisor import supervisor_of
 from slackwater.spark.weights_table import WeightsTable
 
 
@@ -85,7 +87,8 @@ def standing(
     :param capacity: the most evaluations of a shard in a micro-batch. Where more are due, those come first whose error
         grows most per unit of work, and the others stay due.
     :param value_and_drift: answers are meant to move on by their drift until the next one.
-    :param name: of the promise, stable over restarts, where ``weights`` is a DataFrame.
+    :param name: of the promise, in metrics and reports, stable over restarts; else ``standing-1`` and so on.
+    :param location: where its history is kept, and ``weights`` that are a DataFrame; as in ``with_drop_ratio``.
     :param clock_file: a file that holds the clock in milliseconds, in the place of the machine's.
 
     Each row goes to every shard, and each shard's state (some 40 bytes a query, 24·k a stream) is written to Spark's
@@ -113,8 +116,9 @@ def standing(
     count = 2 * spark.sparkContext.defaultParallelism if shards is None else shards
     if not 1 <= count <= MOST_SHARDS:
         raise InvalidOption("invalid-shards", f"shards={shards}", f"use 1 to {MOST_SHARDS}")
+    spec = new_precision(spark, confidence, options, count, name, location)
     table, kind = _weights(
-        spark, weights, WeightsTable("", query, stream, weight, within, confidence, count), name, location
+        spark, weights, WeightsTable("", query, stream, weight, within, confidence, count), spec.name, location
     )
     rows = values.where(F.col(f"`{stream}`").isNotNull()).select(
         F.explode(F.array(*(F.lit(key) for key in shard_keys(count)))).alias("shard"),
@@ -122,7 +126,26 @@ def standing(
         *time_and_value(time, value),
     )
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), clock_file)
-    return evaluated(rows, ticks, table.shard_of, options, count, StructField(query, kind))
+    return evaluated(rows, ticks, table.shard_of, options, spec, StructField(query, kind))
+
+
+def new_precision(
+    spark: SparkSession,
+    confidence: str | float | None,
+    options: EvaluatorOptions,
+    shards: int,
+    name: str | None,
+    location: str | None,
+) -> StandingSpec:
+    """A precision promise in the supervisor's charge."""
+    supervisor, number = supervisor_of(spark), 1
+    while supervisor.has_standing(f"standing-{number}"):
+        number += 1
+    chosen = name or f"standing-{number}"
+    asked = None if confidence is None else units.ratio(confidence, option="confidence")
+    spec = StandingSpec(chosen, asked, options.method, shards, driver_folder(spark, chosen, location))
+    supervisor.add_standing(spec)
+    return spec
 
 
 def _ms(duration: Duration | None, option: str) -> float | None:
@@ -142,14 +165,15 @@ def evaluated(
     ticks: DataFrame,
     weights: Callable[[int, list[str]], ShardWeights],
     options: EvaluatorOptions,
-    shards: int,
+    spec: StandingSpec,
     query: StructField,
 ) -> DataFrame:
     """The answers of all shards: rows (shard, stream, at_us, value) go to theirs, ticks of the clock to each.
 
-    ``weights`` gives a shard's queries from its number and the streams that it has seen.
+    ``weights`` gives a shard's queries from its number and the streams that it has seen. What each shard did is
+    observed, in counts.
     """
-    keys = shard_keys(shards)
+    keys = shard_keys(spec.shards)
     nothing = F.lit(None)
     clock = ticks.select(
         F.explode(F.array(*(F.lit(key) for key in keys))).alias("shard"),
@@ -165,6 +189,7 @@ def evaluated(
             *(StructField(column, DoubleType()) for column in ("value", "drift", "error_bound")),
             StructField("interrupted_streams", LongType()),
             StructField("next_evaluation_at", TimestampType()),
+            StructField(TOLD, TOLD_TYPE),
         ]
     )
 
@@ -189,14 +214,16 @@ def evaluated(
             found["drift"] *= 1e3  # per second
             for column in ("at", "next_evaluation_at"):
                 found[column] = pd.to_datetime((found[column] * 1e3).round(), unit="us", utc=True)
-            yield found.rename(columns={"query": query.name})
+            yield found.rename(columns={"query": query.name}).assign(**{TOLD: None})
+        yield told_row(shard.told, schema)
 
-    return (
+    answers = (
         rows.withColumn("clock_ms", nothing.cast("long"))
         .unionByName(clock)
         .groupBy("shard")
         .applyInPandasWithState(evaluate, schema, "state binary", "append", "NoTimeout")
     )
+    return observe_told(answers, spec.name)
 
 
 def _check_columns(values: DataFrame, stream: str, time: str, value: str) -> None:
@@ -224,7 +251,7 @@ def landmark_ms(spark: SparkSession, landmark: Any) -> float:
 
 
 def _weights(
-    spark: SparkSession, weights: DataFrame | str, table: WeightsTable, name: str | None, location: str | None
+    spark: SparkSession, weights: DataFrame | str, table: WeightsTable, name: str, location: str | None
 ) -> tuple[WeightsTable, DataType]:
     """The table that the shards read, and the type of a query's id."""
     frame, folder = _frame_and_folder(spark, weights)
@@ -243,7 +270,7 @@ def _weights(
     if not isinstance(frame.schema[table.weight].dataType, NumericType):
         raise InvalidStream("not-a-number", f"weight={table.weight!r} is no number", "cast it first")
     if folder is None:
-        folder = str(exchange_for(spark, name or f"standing-{table.query}", location).folder / "weights")
+        folder = str(exchange_for(spark, name, location).folder / "weights")
         plain = [F.col(f"`{column}`") for column in table.columns]
         plain[2] = plain[2].cast("double").alias(table.weight)
         frame.select(*plain).write.mode("overwrite").parquet(folder)

@@ -19,7 +19,8 @@ from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_sha
 from slackwater.promises import Duration
 from slackwater.spark.clock import clock_ticks
 from slackwater.spark.sharding import shard_keys
-from slackwater.spark.standing import evaluated, landmark_ms, standing, time_and_value
+from slackwater.spark.standing import evaluated, landmark_ms, new_precision, standing, time_and_value
+from slackwater.spark.standing_desk import StandingSpec
 from slackwater.spark.streams import Registration, describe, registration_of, table_of
 
 
@@ -70,7 +71,8 @@ def standing_query(
     if not shape.keys:
         count = 1  # one answer: one shard
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), clock_file)
-    return _grouped(spark, shape, events, said.key, time, count, options, ticks)
+    spec = new_precision(spark, shape.confidence, options, count, name, location)
+    return _grouped(spark, shape, events, said.key, time, spec, options, ticks)
 
 
 def _joined(
@@ -187,19 +189,20 @@ def _grouped(
     events: DataFrame,
     key: str | None,
     time: str,
-    count: int,
+    spec: StandingSpec,
     options: EvaluatorOptions,
     ticks: DataFrame,
 ) -> DataFrame:
     typed = events.selectExpr(*(f"{expression} AS `{column}`" for column, expression in shape.keys)).schema
-    keys = shard_keys(count)
+    keys = shard_keys(spec.shards)
     group = F.expr(_folded(shape))
-    shard = F.element_at(F.array(*(F.lit(one) for one in keys)), (F.pmod(F.xxhash64(group), count) + 1).cast("int"))
+    place = (F.pmod(F.xxhash64(group), spec.shards) + 1).cast("int")
+    shard = F.element_at(F.array(*(F.lit(one) for one in keys)), place)
     member = F.lit("") if key is None else F.col(f"`{key}`").cast("string")
     rows = events.where(member.isNotNull()).select(
         shard.alias("shard"), F.concat(group, F.lit("\x1f"), member).alias("stream"), *time_and_value(time, shape.value)
     )
     weight = spark.sql(f"SELECT CAST({shape.weight} AS double)").collect()[0][0]
     said = Members(float(weight), shape.average, shape.bound, shape.confidence)
-    found = evaluated(rows, ticks, said.shard_of, options, count, StructField("query", StringType()))
+    found = evaluated(rows, ticks, said.shard_of, options, spec, StructField("query", StringType()))
     return _unfolded(found, typed, shape)

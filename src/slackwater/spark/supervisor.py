@@ -29,7 +29,8 @@ from slackwater.spark.exchange import replace
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
 from slackwater.spark.punctuations import PUNCTUATION_PREFIX
 from slackwater.spark.scribe import Scribe
-from slackwater.watching.series import Series
+from slackwater.spark.standing_desk import StandingDesk, StandingSpec
+from slackwater.watching.series import Series, Shown
 
 METRICS_PREFIX = "slackwater:"
 _log = logging.getLogger("slackwater")
@@ -51,6 +52,7 @@ class Supervisor(StreamingQueryListener):
         self._handled: dict[str, int] = {}
         self._changed = threading.Condition()
         self._delays = DelayDesk(self._active, _parse_ms, self._running, self._changed)
+        self._standing = StandingDesk()
         self._scribe = Scribe()
 
     def add(self, spec: PromiseSpec) -> None:
@@ -67,6 +69,22 @@ class Supervisor(StreamingQueryListener):
     def has_delay(self, name: str) -> bool:
         """Whether a timeliness promise of that name was made in this session."""
         return self._delays.has(name)
+
+    def add_standing(self, spec: StandingSpec) -> None:
+        """Take charge of a precision promise."""
+        with self._changed:
+            self._standing.add(spec)
+
+    def has_standing(self, name: str) -> bool:
+        """Whether a precision promise of that name was made in this session."""
+        return self._standing.has(name)
+
+    def standing_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Series]:
+        """The series of one query's precision promises, once the given batch has been dealt with."""
+        with self._changed:
+            if query_id in self._started:
+                self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            return self._scribe.series_of_kind(query_id, "precision")
 
     def delay_keepers_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[DelayKeeper]:
         """The timeliness promises of one query, once the given batch has been dealt with."""
@@ -85,6 +103,11 @@ class Supervisor(StreamingQueryListener):
             if query_id in self._started:
                 self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
             return [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
+
+    def show(self, promise: str, shown: Shown) -> None:
+        """Results that a promise's query is publishing through our own hands, for whoever watches it."""
+        with self._changed:
+            self._scribe.show(promise, shown)
 
     def series_of(self, query_id: str, promise: str) -> Series | None:
         """The series of a promise in one query."""
@@ -115,7 +138,8 @@ class Supervisor(StreamingQueryListener):
                     if key.startswith(METRICS_PREFIX) and key.removeprefix(METRICS_PREFIX) in self._specs:
                         self._on_batch(self._specs[key.removeprefix(METRICS_PREFIX)], progress, metrics.asDict())
                 keepers = [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
-                self._scribe.on_batch(progress, keepers, self._delays.keepers_of(query_id))
+                told = self._standing.told_of(progress)
+                self._scribe.on_batch(progress, keepers, self._delays.keepers_of(query_id), told)
         except Exception:
             _log.exception(
                 "[promise-not-updated] batch %s of query %s; its last heartbeat stays", progress.batchId, query_id
@@ -259,6 +283,15 @@ def delay_keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -
         keepers = supervisor.delay_keepers_of(query_id, up_to_batch, timeout_s)
         if keepers:
             return keepers
+    return []
+
+
+def standing_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Series]:
+    """The series of the precision promises of one query of any session, once the given batch has been dealt with."""
+    for supervisor in list(_SUPERVISORS.values()):
+        series = supervisor.standing_of(query_id, up_to_batch, timeout_s)
+        if series:
+            return series
     return []
 
 

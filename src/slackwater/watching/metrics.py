@@ -16,6 +16,7 @@ from slackwater.errors import MissingRequirement
 from slackwater.watching.folders import Folders, written_folders
 from slackwater.watching.point import QUANTILES
 from slackwater.watching.series import Series
+from slackwater.watching.standing import Standing
 
 DEFAULT_METRICS_PORT = 9464
 LABELS = ("query", "promise")
@@ -53,6 +54,14 @@ def _last(field: str, scale: float = 1.0) -> Read:
 
 def _kind(kind: str, value: Callable[[Series], float | None]) -> Read:
     return _one(lambda series: value(series) if series.about.kind == kind else None)
+
+
+def _standing(value: Callable[[Standing], float | None]) -> Read:
+    def of(series: Series) -> float | None:
+        standing: Standing | None = series.latest("standing")
+        return None if standing is None else value(standing)
+
+    return _one(of)
 
 
 def _fates(series: Series) -> Samples:
@@ -140,8 +149,39 @@ MEASURES = (
     Measure("slackwater_state_rows", "Rows in Spark's state stores", "gauge", _last("state_rows")),
     Measure("slackwater_results", "Results published", "counter", _last("results")),
     Measure("slackwater_late_panes", "Late panes published", "counter", _last("late_panes")),
-    Measure("slackwater_standing_evaluated", "Standing queries evaluated", "counter", _last("evaluated")),
-    Measure("slackwater_standing_deferred", "Standing queries deferred", "counter", _last("deferred")),
+    Measure("slackwater_standing_queries", "Standing queries", "gauge", _standing(lambda s: s.queries)),
+    Measure(
+        "slackwater_standing_withheld_queries",
+        "Standing queries without an answer, since a stream of theirs was never seen",
+        "gauge",
+        _standing(lambda s: s.withheld),
+    ),
+    Measure("slackwater_standing_evaluated", "Standing queries evaluated", "counter", _standing(lambda s: s.evaluated)),
+    Measure("slackwater_standing_deferred", "Standing queries deferred", "counter", _standing(lambda s: s.deferred)),
+    Measure(
+        "slackwater_standing_guessed",
+        "Standing queries evaluated while a stream of theirs was silent",
+        "counter",
+        _standing(lambda s: s.guessed),
+    ),
+    Measure(
+        "slackwater_promised_confidence",
+        "The share of time within the bound that is promised",
+        "gauge",
+        _kind("precision", lambda s: s.about.promised or None),
+    ),
+    Measure(
+        "slackwater_fidelity_ratio",
+        "Share of time within the bound, as audited",
+        "gauge",
+        _standing(lambda s: s.fidelity),
+    ),
+    Measure(
+        "slackwater_hit_ratio",
+        "Evaluations that found the answer held until then within its bound",
+        "gauge",
+        _standing(lambda s: s.hit_ratio),
+    ),
     Measure(
         "slackwater_last_report_timestamp_seconds",
         "When the query last gave a sign of life",

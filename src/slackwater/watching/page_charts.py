@@ -20,6 +20,7 @@ from bokeh.plotting import figure
 
 from slackwater.watching.point import Point, bin_edges_ms
 from slackwater.watching.series import MOST_POINTS, Series
+from slackwater.watching.standing import Standing
 
 HEIGHT = 210
 _MINUTE_MS = 60_000.0
@@ -27,6 +28,7 @@ _ZERO = "zero"
 LIGHT = {"ink": "#4a5568", "grid": "#e2e8f0"}
 DARK = {"ink": "#a9b4c4", "grid": "#2d3748"}
 BLUE, ORANGE, GREY, RED = "#3b82c4", "#d97706", "#8a94a6", "#d64545"
+_SOURCE_COLOURS = (BLUE, ORANGE, "#2f9e6e", "#a855c7", GREY, "#b08900")
 Reading = Callable[[Series, Point], float | None]
 
 
@@ -163,13 +165,16 @@ def charts_of(series: Series) -> list[Chart]:
                 ],
             ),
             *([] if series.about.timeless else [LatenessChart()]),
+            *([_by_source(series)] if series.sources and not series.about.timeless else []),
+            TimeChart("rows per second", [Line("rows", BLUE, _rate(lambda p: p.ledger.input))]),
             TimeChart(
-                "rows and results per second",
+                "results per second",
                 [
-                    Line("rows", BLUE, _rate(lambda p: p.ledger.input)),
-                    Line("results", GREY, _rate(lambda p: p.results)),
+                    Line("results", BLUE, _rate(lambda p: p.results)),
+                    Line("late panes", ORANGE, _rate(lambda p: p.late_panes)),
                 ],
             ),
+            TimeChart("rows in Spark's state", [Line("rows", BLUE, lambda s, p: p.state_rows)]),
         ]
     if series.about.kind == "timeliness":
         return [
@@ -190,12 +195,29 @@ def charts_of(series: Series) -> list[Chart]:
         ]
     return [
         TimeChart(
+            "share of time within the bound",
+            [
+                Line("as audited", BLUE, _standing(lambda s: s.fidelity)),
+                Line("when next evaluated", GREY, _standing(lambda s: s.hit_ratio)),
+                *([Line("promised", RED, lambda s, p: promised, "dashed")] if promised else []),
+            ],
+            percent=True,
+        ),
+        TimeChart(
             "standing queries per second",
             [
-                Line("evaluated", BLUE, _rate(lambda p: p.evaluated)),
-                Line("deferred", GREY, _rate(lambda p: p.deferred)),
+                Line("evaluated", BLUE, _rate(lambda p: None if p.standing is None else p.standing.evaluated)),
+                Line("deferred", GREY, _rate(lambda p: None if p.standing is None else p.standing.deferred)),
             ],
-        )
+        ),
+        TimeChart(
+            "standing queries",
+            [
+                Line("registered", BLUE, _standing(lambda s: s.queries)),
+                Line("withheld", ORANGE, _standing(lambda s: s.withheld)),
+            ],
+        ),
+        TimeChart("duration of a micro-batch (s)", [Line("duration", BLUE, lambda s, p: p.duration_s)]),
     ]
 
 
@@ -247,6 +269,37 @@ def _figure(title: str, **axes: Any) -> Any:
         "above",
     )
     return drawn
+
+
+def _standing(read: Callable[[Standing], float | None]) -> Reading:
+    return lambda s, p: None if p.standing is None else read(p.standing)
+
+
+def _by_source(series: Series) -> TimeChart:
+    """How far behind each source is, or with many of them the furthest, the middle one and the freshest."""
+    names = charted_sources(series)
+    if names:
+        lines = [Line(name, colour, _behind_of(name)) for name, colour in zip(names, _SOURCE_COLOURS, strict=False)]
+    else:
+        lines = [
+            Line("furthest", ORANGE, _behind_among(lambda sizes: sizes[-1])),
+            Line("middle", BLUE, _behind_among(lambda sizes: sizes[len(sizes) // 2])),
+            Line("freshest", GREY, _behind_among(lambda sizes: sizes[0])),
+        ]
+    return TimeChart("sources: how far behind the clock (s)", lines)
+
+
+def charted_sources(series: Series) -> tuple[str, ...]:
+    """The sources that have a line of their own: all, where they are few."""
+    return tuple(sorted(series.sources)) if len(series.sources) <= len(_SOURCE_COLOURS) else ()
+
+
+def _behind_of(name: str) -> Reading:
+    return lambda s, p: next((behind / 1e3 for source, _, behind in p.sources if source == name), None)
+
+
+def _behind_among(choose: Callable[[list[float]], float]) -> Reading:
+    return lambda s, p: choose(sorted(behind / 1e3 for _, _, behind in p.sources)) if p.sources else None
 
 
 def _wait(scale: float) -> Reading:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from slackwater.units import duration_text
 from slackwater.watching.series import Series
+from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import (
     clock_text,
     decision_text,
@@ -58,7 +59,15 @@ def headline(series: Series, now_ms: float) -> str:
     if stands.since_ms is not None:
         since = f"since {clock_text(stands.since_ms)} ({duration_text(max(0.0, now_ms - stands.since_ms))})"
     facts = [f for f in (stands.realised, stands.margin, stands.recently, since) if f]
-    fates = [("on time", ledger.on_time), ("late", ledger.late), ("shed", ledger.shed), ("invalid", ledger.invalid)]
+    fates = [
+        ("rows", ledger.input),
+        ("on time", ledger.on_time),
+        ("late", ledger.late),
+        ("shed", ledger.shed),
+        ("invalid", ledger.invalid),
+    ]
+    if about.kind == "precision":
+        fates = []  # it promises nothing of single rows
     rows = "".join(f"<div><dt>{fate}</dt><dd>{count:,}</dd></div>" for fate, count in fates)
     return (
         f'<section class="headline {stands.tone}" role="status">'
@@ -67,7 +76,7 @@ def headline(series: Series, now_ms: float) -> str:
         f'<p class="facts">{" · ".join(escape(fact) for fact in facts)}</p>'
         f'<p class="who">{escape(about.query)} / {escape(about.promise)} by {escape(about.method)}'
         f" · {escape(_state(series, now_ms))}</p>"
-        f'<dl class="fates"><div><dt>rows</dt><dd>{ledger.input:,}</dd></div>{rows}{_now(series)}</dl>'
+        f'<dl class="fates">{rows}{_now(series)}</dl>'
         f"{_unreported(series)}</section>"
     )
 
@@ -88,7 +97,9 @@ def _now(series: Series) -> str:
             ("cost of a row", "–" if cost_s is None else f"{1e6 * cost_s:,.3g} µs"),
         ]
     else:
-        facts = [(word, f"{series.latest(word) or 0:,}") for word in ("evaluated", "deferred")]
+        standing = series.latest("standing") or Standing()
+        words = ("queries", "evaluated", "deferred", "guessed", "withheld")
+        facts = [(word, f"{getattr(standing, word):,}") for word in words]
     return "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts)
 
 
@@ -133,6 +144,11 @@ def windows(series: Series) -> str:
     ]
     empty = "None yet. Windows of sw.sql and sw.window are shown here once they close."
     return _table("Latest windows", ("newest window", "results", "late panes", "published after"), lines, empty)
+
+
+def results(series: Series) -> str:
+    """What the windows that closed last came to, where the results pass through our own hands."""
+    return _table("Latest results", series.shown.columns, series.shown.rows, "")
 
 
 def sources(series: Series) -> str:

@@ -12,10 +12,11 @@ from bokeh.events import DocumentReady
 from bokeh.models import Column, CustomJS, Div, InlineStyleSheet, TextInput, UIElement
 
 from slackwater.watching import page_html as words
-from slackwater.watching.page_charts import Chart, charts_of, paint
+from slackwater.watching.page_charts import Chart, charted_sources, charts_of, paint
 from slackwater.watching.series import Series
 
 TICK_MS = 1000
+_Parts = tuple[str, str, tuple[str, ...], tuple[str, ...]]
 _HERE = Path(__file__).parent
 _TEMPLATE = (_HERE / "page.html.jinja").read_text(encoding="utf-8")
 _SHADOW_CSS = (_HERE / "page_parts.css").read_text(encoding="utf-8")
@@ -48,7 +49,7 @@ class Page:
         self._overview = self._div("overview")
         self._detail = Column(name="detail", sizing_mode="stretch_width", children=[])
         self._foot = self._div("foot")
-        self._shown: list[tuple[str, str]] = []
+        self._shown: list[_Parts] = []
         self._parts: dict[tuple[str, str, str], Div] = {}
         self._charts: dict[tuple[str, str], list[Chart]] = {}
         self._scheme = TextInput(name="scheme", value="light", visible=False)
@@ -70,13 +71,13 @@ class Page:
         _say(self._overview, words.overview(everything, self._chosen, now_ms))
         _say(self._foot, words.footer(now_ms))
         chosen = [series for series in everything if series.about.query_id == self._chosen]
-        wanted = [(series.about.query_id, series.about.promise) for series in chosen]
+        wanted = [_parts_of(series) for series in chosen]
         if wanted != self._shown or not self._detail.children:
             self._build(chosen, wanted)
         for series in chosen:
             self._bring_up(series, now_ms)
 
-    def _build(self, chosen: list[Series], wanted: list[tuple[str, str]]) -> None:
+    def _build(self, chosen: list[Series], wanted: list[_Parts]) -> None:
         self._shown, self._parts, self._charts = wanted, {}, {}
         if not chosen:
             empty = self._div("empty")
@@ -84,13 +85,12 @@ class Page:
             self._detail.children = [empty]
             return
         sections: list[UIElement] = []
-        for series, key in zip(chosen, wanted, strict=True):
+        for series in chosen:
+            key = (series.about.query_id, series.about.promise)
             charts = self._charts[key] = charts_of(series)
             for chart in charts:
                 chart.update(series)
-            tables = [part for part in ("decisions", "windows", "sources") if part != "sources" or series.sources]
-            if series.about.kind != "completeness":
-                tables.remove("windows")
+            tables = _tables(series)
             for part in ("headline", *tables):
                 self._parts[(*key, part)] = self._div(part)
             sections.append(self._parts[(*key, "headline")])
@@ -107,6 +107,7 @@ class Page:
             "headline": lambda: words.headline(series, now_ms),
             "decisions": lambda: words.decisions(series),
             "windows": lambda: words.windows(series),
+            "results": lambda: words.results(series),
             "sources": lambda: words.sources(series),
         }
         for part, say in said.items():
@@ -118,7 +119,22 @@ class Page:
             paint(charts, dark=self._scheme.value == "dark")
 
     def _div(self, name: str) -> Div:
-        return Div(name=name, sizing_mode="stretch_width", stylesheets=[self._sheet], disable_math=True)
+        return Div(name=name, sizing_mode="stretch_width", margin=0, stylesheets=[self._sheet], disable_math=True)
+
+
+def _parts_of(series: Series) -> _Parts:
+    """What makes the page as it is: when it changes, the page is built anew."""
+    return series.about.query_id, series.about.promise, tuple(_tables(series)), charted_sources(series)
+
+
+def _tables(series: Series) -> list[str]:
+    there = {
+        "decisions": True,
+        "windows": series.about.kind == "completeness",
+        "results": bool(series.shown.rows),
+        "sources": bool(series.sources),
+    }
+    return [part for part, wanted in there.items() if wanted]
 
 
 def _grid(children: Sequence[UIElement]) -> Column:

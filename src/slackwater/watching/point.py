@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.control.ledger import Ledger
+from slackwater.watching.standing import Standing
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 """Of lateness; the last is the longest."""
@@ -85,9 +86,7 @@ class Point:
     late_panes: int | None = None
     window_ms: tuple[float, float] | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
-    evaluated: int | None = None
-    deferred: int | None = None
-    fidelity: float | None = None
+    standing: Standing | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The point as plain values, without what it does not have."""
@@ -95,6 +94,8 @@ class Point:
         values["ledger"] = {k: v for k, v in self.ledger.as_json().items() if v}
         if self.lateness is not None:
             values["lateness"] = [self.lateness.quantiles_ms, self.lateness.bins]
+        if self.standing is not None:
+            values["standing"] = self.standing.as_json()
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
     @classmethod
@@ -105,6 +106,8 @@ class Point:
         if "lateness" in known:
             quantiles, bins = known["lateness"]
             known["lateness"] = Lateness(tuple(quantiles), tuple((int(b), int(n)) for b, n in bins))
+        if "standing" in known:
+            known["standing"] = Standing(**known["standing"])
         if "window_ms" in known:
             known["window_ms"] = tuple(known["window_ms"])
         if "sources" in known:

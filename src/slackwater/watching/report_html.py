@@ -10,14 +10,17 @@ from itertools import pairwise
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import StrMethodFormatter
 
 from slackwater.units import percent
 from slackwater.watching.point import Point, bin_edges_ms
 from slackwater.watching.series import Series
+from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
 
-_TONES = {"good": "#1a7f37", "bad": "#c62828", "open": "#7a5c00"}
-_INK, _LINE = "#7a869a", "#3b82c4"
+# readable on white paper and on black
+_TONES = {"good": "#2a9d50", "bad": "#e0524a", "open": "#b3860b"}
+_INK, _LINE = "#7f8ba0", "#3f8fd6"
 
 
 def report_html(series: Sequence[Series]) -> str:
@@ -30,21 +33,29 @@ def report_html(series: Sequence[Series]) -> str:
 def _promise(series: Series) -> str:
     stands, ledger, about = verdict(series), series.ledger, series.about
     fates = [("on time", ledger.on_time), ("late", ledger.late), ("shed", ledger.shed), ("invalid", ledger.invalid)]
-    rows = "".join(f"<td style='padding-right:1.2em'><b>{count:,}</b> {fate}</td>" for fate, count in fates)
+    if about.kind == "precision":
+        standing = series.latest("standing") or Standing()
+        fates = [
+            (word, getattr(standing, word)) for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
+        ]
+    elif about.kind == "timeliness":
+        fates = [("kept", ledger.on_time), ("shed", ledger.shed)]
+    rows = "".join(f"<span style='margin-right:1.4em'><b>{count:,}</b> {fate}</span>" for fate, count in fates)
     decisions = "".join(
-        f"<tr><td>{clock_text(d.at_ms)}</td><td align='left'>{html.escape(decision_text(about, d))}</td></tr>"
+        f"<div><span style='opacity:.7;margin-right:1em'>{clock_text(d.at_ms)}</span>"
+        f"{html.escape(decision_text(about, d))}</div>"
         for d in list(series.decisions)[-5:][::-1]
     )
-    since = "" if stands.since_ms is None else f" since {clock_text(stands.since_ms)} UTC"
+    since = "" if stands.since_ms is None else f"since {clock_text(stands.since_ms)} UTC"
+    facts = " · ".join(html.escape(f) for f in (stands.realised, stands.recently, stands.margin, since) if f)
     title = html.escape(f"{about.query}: {about.promise}")
+    # no tables: a notebook has a style of its own for them
     return (
-        f"<div style='margin:0 0 1em'><div><b>{title}</b> &nbsp; {html.escape(promise_text(about))}"
+        f"<div style='margin:0 0 1.4em;line-height:1.5'><div><b>{title}</b> &nbsp; {html.escape(promise_text(about))}"
         f" by {html.escape(about.method)}</div>"
-        f"<div style='font-size:1.4em;color:{_TONES[stands.tone]}'><b>{stands.word}</b>"
-        f" <span style='font-size:.7em'>{html.escape(stands.realised)}, {html.escape(stands.recently)}"
-        f"{' · ' + html.escape(stands.margin) if stands.margin else ''}{since}</span></div>"
-        f"<table><tr>{rows}</tr></table>{_plots(series)}"
-        f"<table>{decisions}</table></div>"
+        f"<div><b style='font-size:1.4em;color:{_TONES[stands.tone]}'>{stands.word}</b> &nbsp;{facts}</div>"
+        f"<div>{rows}</div>{_plots(series)}"
+        f"<div style='font-size:.9em'>{decisions}</div></div>"
     )
 
 
@@ -59,7 +70,6 @@ def _plots(series: Series) -> str:
             plot(axes, series)
             axes.set_facecolor("none")
             axes.tick_params(colors=_INK, labelsize=7)
-            axes.title.set_color(_INK)
             for spine in axes.spines.values():
                 spine.set_visible(False)
         drawn = io.StringIO()
@@ -73,7 +83,7 @@ def _over_time(
 ) -> None:
     end = series.points[-1].at_ms
     drawn = [((p.at_ms - end) / 6e4, v) for p in series.points if (v := value(p)) is not None]
-    axes.set_title(title, fontsize=8, loc="left")
+    axes.set_title(title, fontsize=8, loc="left", color=_INK)
     axes.plot([x for x, _ in drawn], [y for _, y in drawn], color=_LINE, linewidth=1.2)
     axes.set_ylim(0, 1.1 * max([promised, *(y for _, y in drawn)], default=0.0) or 1.0)
     axes.set_xlabel("minutes", fontsize=7, color=_INK)
@@ -94,7 +104,7 @@ def _wait(axes: Axes, series: Series) -> None:
 
 
 def _lateness(axes: Axes, series: Series) -> None:
-    axes.set_title("lateness, s; the wait is the line", fontsize=8, loc="left")
+    axes.set_title("lateness, s; the wait is the line", fontsize=8, loc="left", color=_INK)
     bins = series.lateness_bins()
     edges = [bin_edges_ms(number) for number in bins]
     rows = sum(bins.values()) or 1
@@ -106,6 +116,8 @@ def _lateness(axes: Axes, series: Series) -> None:
         color=_LINE,
     )
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.minorticks_off()
     axes.set_ylabel("% of rows", fontsize=7, color=_INK)
     wait_ms = series.latest("wait_ms")
     if wait_ms is not None and wait_ms > 0:
@@ -121,16 +133,25 @@ def _shed(axes: Axes, series: Series) -> None:
 
 
 def _evaluated(axes: Axes, series: Series) -> None:
-    shares = {
-        b.batch: (b.evaluated or 0) - (a.evaluated or 0)
+    counts = {
+        b.batch: (b.standing.evaluated - a.standing.evaluated) / (b.batch - a.batch)
         for a, b in pairwise(series.points)
-        if a.evaluated is not None and b.evaluated is not None
+        if a.standing is not None and b.standing is not None
     }
-    _over_time(axes, series, "evaluated in a micro-batch", lambda p: shares.get(p.batch))
+    _over_time(axes, series, "evaluated in a micro-batch", lambda p: counts.get(p.batch))
+
+
+def _fidelity(axes: Axes, series: Series) -> None:
+    def share(point: Point) -> float | None:
+        standing = point.standing
+        shown = None if standing is None else standing.fidelity if standing.audited else standing.hit_ratio
+        return None if shown is None else 100 * shown
+
+    _over_time(axes, series, "time within the bound, %", share, 100 * series.about.promised)
 
 
 _PLOTS: dict[str, tuple[Callable[[Axes, Series], None], ...]] = {
     "completeness": (_drop_ratio, _wait, _lateness),
     "timeliness": (_delay, _shed),
-    "precision": (_evaluated,),
+    "precision": (_fidelity, _evaluated),
 }

@@ -19,6 +19,9 @@ MOST_POINTS = 1000
 RECENT_MS = 300_000.0
 """What "the last minutes" are."""
 
+MOST_SHOWN = 12
+"""Results of the newest windows."""
+
 _MOST_DECISIONS = 200
 _MOST_WINDOWS = 30
 _MOST_SOURCES = 50
@@ -73,6 +76,14 @@ class Heard:
     batch: int
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Results of the newest windows, as texts: known only where the results pass through our own hands."""
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
 class Series:
     """Everything that is remembered of a promise. No clock, no I/O.
 
@@ -86,6 +97,7 @@ class Series:
         self.decisions: deque[Decision] = deque(maxlen=_MOST_DECISIONS)
         self.closed: deque[Closed] = deque(maxlen=_MOST_WINDOWS)
         self.sources: dict[str, Heard] = {}
+        self.shown = Shown()
         self.kept: bool | None = None
         self.since_ms: float | None = None
         self.seen_ms = math.nan
@@ -124,6 +136,11 @@ class Series:
     def saw(self, at_ms: float) -> None:
         """A sign of life."""
         self.seen_ms = at_ms if math.isnan(self.seen_ms) else max(self.seen_ms, at_ms)
+
+    def show(self, shown: Shown) -> None:
+        """Results that were published; with the same columns those before stay below them, as many as fit."""
+        kept = self.shown.rows if shown.columns == self.shown.columns else ()
+        self.shown = Shown(shown.columns, (*shown.rows, *kept)[:MOST_SHOWN])
 
     def end(self, how: str) -> None:
         """The query has ended."""
@@ -169,7 +186,7 @@ class Series:
             return promise.kept_by(point.ledger.late, point.ledger.on_time) if judged and about.promised else None
         if about.kind == "timeliness":
             return None if point.mean_delay_s is None else point.mean_delay_s <= about.promised
-        return None if point.fidelity is None else point.fidelity >= about.promised
+        return None if point.standing is None else point.standing.kept
 
     def _note_decision(self, point: Point) -> None:
         if not point.cause or point.cause == "no rows":
@@ -216,6 +233,7 @@ class Series:
             "points": [point.as_json() for point in self.points],
             "decisions": [asdict(decision) for decision in self.decisions],
             "closed": [asdict(closed) for closed in self.closed],
+            "shown": asdict(self.shown),
             "sources": {name: asdict(heard) for name, heard in self.sources.items()},
             "kept": self.kept,
             "since_ms": self.since_ms,
@@ -232,7 +250,14 @@ class Series:
         series.decisions.extend(Decision(**values) for values in snapshot["decisions"])
         series.closed.extend(Closed(**values) for values in snapshot["closed"])
         series.sources = {name: Heard(**values) for name, values in snapshot["sources"].items()}
+        series.shown = shown_from(snapshot.get("shown", {}))
         series.kept, series.since_ms, series.ended = snapshot["kept"], snapshot["since_ms"], snapshot["ended"]
         series.seen_ms = math.nan if snapshot["seen_ms"] is None else snapshot["seen_ms"]
         series.batches = snapshot["batches"]
         return series
+
+
+def shown_from(values: dict[str, Any]) -> Shown:
+    """The inverse of ``asdict``, from JSON."""
+    rows = tuple(tuple(str(text) for text in row) for row in values.get("rows", ()))
+    return Shown(tuple(str(name) for name in values.get("columns", ())), rows)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
 from slackwater.watching.point import Point
-from slackwater.watching.series import About, Series
+from slackwater.watching.series import About, Series, Shown, shown_from
 
 PATTERN = "series-*.jsonl"
 _LINES = 500
@@ -52,6 +53,11 @@ class SeriesWriter:
         """A sign of life of a query that has nothing to do."""
         self.series.saw(at_ms)
         self._write({"seen_ms": at_ms})
+
+    def show(self, shown: Shown) -> None:
+        """Results that were published."""
+        self.series.show(shown)
+        self._write({"shown": asdict(shown)})
 
     def end(self, how: str) -> None:
         """The query has ended."""
@@ -117,6 +123,8 @@ class SeriesReader:
                 return
             elif "point" in values:
                 self.series.add(Point.from_json(values["point"]))
+            elif "shown" in values:
+                self.series.show(shown_from(values["shown"]))
             elif "seen_ms" in values:
                 self.series.saw(values["seen_ms"])
             elif "ended" in values:

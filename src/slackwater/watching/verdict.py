@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from slackwater.units import duration_text, percent
 from slackwater.watching.point import QUANTILES
 from slackwater.watching.series import About, Decision, Series
+from slackwater.watching.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,16 @@ def verdict(series: Series) -> Verdict:
             "" if mean_s is None else _margin(mean_s, about.promised),
             series.since_ms,
         )
-    fidelity = series.latest("fidelity")
+    standing = series.latest("standing") or Standing()
     return Verdict(
         tone,
         word,
         promise_text(about),
-        "–" if fidelity is None else f"{percent(fidelity)} of the time within the bound",
-        "",
-        "",
+        _fidelity(standing),
+        "" if standing.hit_ratio is None else f"{percent(standing.hit_ratio)} when next evaluated",
+        ""
+        if standing.evaluated_ratio is None
+        else f"{percent(standing.evaluated_ratio)} evaluated, the rest let stand",
         series.since_ms,
     )
 
@@ -73,7 +76,7 @@ def promise_text(about: About) -> str:
         return f"DRATIO {percent(about.promised)}"
     if about.kind == "timeliness":
         return f"DELAY {duration_text(about.promised * 1e3)}"
-    return f"CONFIDENCE {percent(about.promised)}"
+    return f"CONFIDENCE {percent(about.promised)}" if about.promised else "CONFIDENCE of each query"
 
 
 def wait_text(about: About, wait_ms: float | None) -> str:
@@ -119,6 +122,12 @@ def lateness_text(series: Series) -> str:
     names = ["longest" if q == 1.0 else f"{100 * q:g}%" for q in QUANTILES]
     values = zip(names, lateness.quantiles_ms, strict=True)
     return ", ".join(f"{name} {wait_text(series.about, max(value, 0.0))}" for name, value in values)
+
+
+def _fidelity(standing: Standing) -> str:
+    if standing.fidelity is None:
+        return "–" if standing.hit_ratio is None else "share of time not audited"
+    return f"within the bound {percent(standing.fidelity)} of the time"
 
 
 def _margin(realised: float, promised: float) -> str:

@@ -1,0 +1,91 @@
+"""Standing queries over a run: how many were evaluated, how many let stand, and how good the answers were."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from slackwater.kernel.told import Told
+
+ENOUGH_JUDGED = 400
+"""Evaluations before a verdict: one in eight is audited, and of fifty audits a share can be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Counts over the whole run, but for ``queries`` and ``withheld``, which are as they stand.
+
+    ``fidelity`` is the share of time within the bound, from the random audits that the method makes anyway.
+    Where it makes none (MAX, MIN and the open-loop methods) the hit rate stands in for it, which asks for more.
+    """
+
+    queries: int = 0
+    withheld: int = 0
+    evaluated: int = 0
+    deferred: int = 0
+    guessed: int = 0
+    judged: int = 0
+    hits: int = 0
+    expected: float = 0.0
+    audited: float = 0.0
+    within: float = 0.0
+    asked: float = 0.0
+
+    def after(self, told: Told, *, whole: bool) -> Standing:
+        """The counts after one more micro-batch.
+
+        Where not every shard was reached (``whole`` is false) the queries are as many as before, and those of the
+        other shards were let stand too.
+
+        >>> Standing().after(Told(queries=10, withheld=1, evaluated=4), whole=True).deferred
+        5
+        """
+        queries, withheld = (told.queries, told.withheld) if whole else (self.queries, self.withheld)
+        return Standing(
+            queries,
+            withheld,
+            self.evaluated + told.evaluated,
+            self.deferred + max(queries - withheld - told.evaluated, 0),
+            self.guessed + told.guessed,
+            self.judged + told.judged,
+            self.hits + told.hits,
+            self.expected + told.expected,
+            self.audited + told.audited,
+            self.within + told.within,
+            self.asked + told.asked,
+        )
+
+    @property
+    def hit_ratio(self) -> float | None:
+        """Evaluations that found the answer held until then within its bound, among all that could tell."""
+        return self.hits / self.judged if self.judged else None
+
+    @property
+    def fidelity(self) -> float | None:
+        """The share of time within the bound, as audited."""
+        return self.within / self.audited if self.audited else None
+
+    @property
+    def evaluated_ratio(self) -> float | None:
+        """Queries evaluated among those that could have been."""
+        return self.evaluated / (self.evaluated + self.deferred) if self.evaluated else None
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether answers were within their bounds for as much of the time as was promised; None: too few to tell."""
+        if self.judged < ENOUGH_JUDGED:
+            return None
+        return self.within >= self.asked if self.audited else self.hits >= self.expected
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts as plain values."""
+        return asdict(self)
+
+
+def cause_of(told: Told) -> str:
+    """Why a micro-batch did what it did, in words."""
+    if told.guessed:
+        return "guessing: streams are silent"
+    if told.withheld:
+        return "withheld: queries lean on streams never seen"
+    return "answers stand until they are due"
