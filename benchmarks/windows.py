@@ -177,7 +177,7 @@ def main() -> None:
     if options.ordered:
         makers[ORDERED] = lambda rows: in_order(spark, rows, 10)
     for name, make in makers.items():
-        measure(make(options.rows // (20 if name == PLAIN else 2)), 1)
+        measure(make(options.rows // (20 if name == PLAIN else 2)), 1, warm_up=1)
     rounds: dict[str, list[Rate]] = {name: [] for name in makers}
     for number in range(options.rounds):
         names = list(makers)
