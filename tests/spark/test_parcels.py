@@ -72,7 +72,9 @@ def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> 
             state.watermark_ms = ORIGIN_US // 1000 + (number + 1) * 10_000 - 5_000 - 1
             mine = parcels[parcels["shard"] == shard]
             for frame in advance_shard(spec, 1, None, [mine], state):  # type: ignore[arg-type]
-                found += [row for parcel in frame["results"] for row in opened(parcel, whole).to_pylist()]
+                results = [row for parcel in frame["results"] for row in opened(parcel, whole).to_pylist()]
+                assert (frame["count"].sum(), frame["end_us"].max()) == (len(results), max(r["end"] for r in results))
+                found += results
             assert state.timeout_ms is not None, "rows wait: the shard must be asked again"
     return found
 

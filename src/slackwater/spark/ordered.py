@@ -30,13 +30,15 @@ from pyspark.sql.types import (
 
 from slackwater.errors import InvalidStream
 from slackwater.kernel import Rows, WindowOperator, WindowSpec, panes_of, takes_panes
+from slackwater.language import Measure
 from slackwater.plan import Kind, Plan
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
-from slackwater.spark.parcels import PARCEL_SCHEMA, Key, pack_results, packer, result_opener, unpacked
+from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, pack_results, packer, result_opener, unpacked
+from slackwater.spark.results import observe_parcels, observe_results
 
 _MS_US = 1000
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
@@ -63,24 +65,35 @@ def ordered_windows(
     stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name)
 
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-        return advance_shard(window, len(inputs), slack, frames, state)
+        return advance_shard(window, len(inputs), slack, frames, state, with_edges=plan.measure is Measure.TIME)
 
-    values = "".join(f", value_{i} double" for i in range(len(window.aggregates)))
-    results = (
-        stream.groupBy("shard")
-        .applyInPandasWithState(advance, "results binary", _STATE, "append", GroupStateTimeout.EventTimeTimeout)
-        .mapInArrow(
-            result_opener(group.whole),
-            f"start bigint, end bigint, key {'bigint' if group.whole else 'string'}{values}",
-        )
+    parcels = stream.groupBy("shard").applyInPandasWithState(
+        advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.EventTimeTimeout
     )
-    return _lowered(plan, results, group, types)
+    if shape.ordered_having is None:
+        parcels = observe_parcels(parcels, promise.name)
+    key, values = "bigint" if group.whole else "string", [f"value_{i} double" for i in range(len(window.aggregates))]
+    opened = parcels.mapInArrow(
+        result_opener(group.whole), ", ".join(["start bigint", "end bigint", f"key {key}", *values])
+    )
+    results = _lowered(plan, opened, group, types)
+    # HAVING judges results one by one, and what it leaves out is not published
+    return results if shape.ordered_having is None else observe_results(results, promise.name)
 
 
 def advance_shard(
-    window: WindowSpec, columns: int, slack: int | None, frames: Iterable[pd.DataFrame], state: GroupState
+    window: WindowSpec,
+    columns: int,
+    slack: int | None,
+    frames: Iterable[pd.DataFrame],
+    state: GroupState,
+    *,
+    with_edges: bool = True,
 ) -> Iterator[pd.DataFrame]:
-    """One shard takes its parcels and the heartbeat, and gives the results that are complete."""
+    """One shard takes its parcels and the heartbeat, and gives the results that are complete, in a parcel.
+
+    Beside it stand the number of results and, ``with_edges``, the newest window, in microseconds.
+    """
     operator = WindowOperator(window, columns, slack=slack)
     numbers: dict[Key, int] = {}
     if state.exists:
@@ -104,7 +117,15 @@ def advance_shard(
     if first is not None:
         state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)
     if len(out):
-        yield pd.DataFrame({"results": [pack_results(out, keys)]})
+        edges = (int(out.start.max()), int(out.end.max())) if with_edges else (None, None)
+        beside = pd.array([len(out), *edges], dtype="Int64")
+        made = {
+            "results": [pack_results(out, keys)],
+            "count": beside[:1],
+            "start_us": beside[1:2],
+            "end_us": beside[2:],
+        }
+        yield pd.DataFrame(made)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from slackwater.kernel.packing import pack, unpack
 from slackwater.spark.sharding import shard_keys
 
 PARCEL_SCHEMA = "time timestamp, shard int, names string, rows binary"
+RESULTS_SCHEMA = "results binary, count bigint, start_us bigint, end_us bigint"
 _ARROW_SCHEMA = pa.schema(
     {"time": pa.timestamp("us", tz="UTC"), "shard": pa.int32(), "names": pa.string(), "rows": pa.binary()}
 )

@@ -124,10 +124,10 @@ def run_query(
         return _around(spark, query, under_heartbeat(spark, observed, column, promise.exchange, promise.name))
     observed = observed_events(spark, events, promise, arrival, "leave out", keep_heartbeat=True)
     if plan.path is Path.NATIVE:
-        result = native_windows(spark, plan, observed, promise)
+        found = native_windows(spark, plan, observed, promise)
+        result = observe_results(found, promise.name, with_late_panes=plan.late is Late.PANES)
     else:
         result = ordered_windows(spark, plan, observed, promise, shards)
-    result = observe_results(result, promise.name, with_late_panes=plan.late is Late.PANES)
     if plan.late is Late.ROWS:
         return with_late_rows(plan, result, observed, columns, landmark_us(spark, plan))
     outer = plan.shape.outer if plan.shape is not None else None
