@@ -117,15 +117,9 @@ def advance_shard(
     if first is not None:
         state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)
     if len(out):
-        edges = (int(out.start.max()), int(out.end.max())) if with_edges else (None, None)
-        beside = pd.array([len(out), *edges], dtype="Int64")
-        made = {
-            "results": [pack_results(out, keys)],
-            "count": beside[:1],
-            "start_us": beside[1:2],
-            "end_us": beside[2:],
-        }
-        yield pd.DataFrame(made)
+        start_us, end_us = (int(out.start.max()), int(out.end.max())) if with_edges else (None, None)
+        made = {"results": pack_results(out, keys), "count": len(out), "start_us": start_us, "end_us": end_us}
+        yield pd.DataFrame([made], dtype=object)  # of objects, since Spark's worker puts rows of None beside it
 
 
 @dataclass(frozen=True, slots=True)
