@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
@@ -12,7 +12,7 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import cell_column, count_cells, is_valid, named_sources
-from slackwater.spark.control_row import control_row
+from slackwater.spark.control_row import control_row, once
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.location import exchange_for
@@ -130,7 +130,7 @@ def observed_events(
     )
     event, row, cell = F.col("__sw_event_us"), F.col("__sw_control"), F.col("__sw_cell")
     now_us = row[2]
-    metrics = [F.count(F.lit(1)).alias("rows"), _once(control, 1).alias("reference_us")]
+    metrics = [F.count(F.lit(1)).alias("rows"), once(control, 1).alias("reference_us")]
     unset_clock = (event >= 0) & (event < _DAY_US)
     arrived, impossible = now_us, (event > now_us + _DAY_US) | unset_clock
     if arrival is not None:
@@ -151,11 +151,6 @@ def observed_events(
     if invalid == "leave out":
         observed = observed.where(is_valid(cell, spec.sources))
     return observed.drop("__sw_clock_us", "__sw_cell")
-
-
-def _once(row: Column, index: int) -> Column:
-    """A metric that a micro-batch has only one of, without a look at its rows; ``observe`` wants an aggregate in it."""
-    return F.get(row, (F.count(F.lit(1)) * 0 + index).cast("int"))
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

@@ -30,9 +30,15 @@ def control_row(spark: SparkSession, exchange: Exchange) -> Column:
     return _line(spark, exchange.control_path).select(F.concat(known, now)).scalar()
 
 
-def shed_ratio(spark: SparkSession, exchange: Exchange) -> Column:
-    """The share of this micro-batch's rows to leave out."""
-    return _line(spark, exchange.shed_path).select(F.array(F.col("value").cast("double"))).scalar().getItem(0)
+def shed_row(spark: SparkSession, exchange: Exchange) -> Column:
+    """The share of this micro-batch's rows to leave out, and now in microseconds; an array like the control row."""
+    ratio, now = F.col("value").cast("double"), F.unix_micros(F.current_timestamp()).cast("double")
+    return _line(spark, exchange.shed_path).select(F.concat(F.array(ratio), F.array(now))).scalar()
+
+
+def once(row: Column, index: int) -> Column:
+    """A metric that a micro-batch has only one of, without a look at its rows; ``observe`` wants an aggregate in it."""
+    return F.get(row, (F.count(F.lit(1)) * 0 + index).cast("int"))
 
 
 def _line(spark: SparkSession, path: Path) -> DataFrame:
