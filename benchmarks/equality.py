@@ -177,6 +177,22 @@ def landmark(stream: str, since: str, slide_s: int, names: tuple[str, str], wait
     )
 
 
+def numbered_landmark(stream: str, since: int, slide: int, names: tuple[str, str], wait: float) -> Case:
+    """From an order ID on, a result for every step in which rows came."""
+    first, second = names
+    rows = f"(SELECT * FROM {{rows}} WHERE id >= {since})"
+    ends = f"(SELECT DISTINCT sensor, {since} + ((id - {since}) DIV {slide} + 1) * {slide} AS e FROM {rows})"
+    return Case(
+        stream,
+        f"SELECT sensor, {first}(value) AS a, {second}(value) AS b FROM {stream} "
+        f"[LANDMARK {since} SLIDE {slide} WATTR id LATE ROWS] GROUP BY sensor",
+        f"SELECT {since}L AS window_start, e AS window_end, s.sensor, {first}(value) AS a, {second}(value) AS b "
+        f"FROM {rows} AS s JOIN {ends} AS ends ON ends.sensor = s.sensor AND s.id < e GROUP BY e, s.sensor",
+        wait,
+        ordered=True,
+    )
+
+
 def _keyed(keyed: bool) -> tuple[str, str, str]:
     return ("sensor, ", " GROUP BY sensor", "PARTITION BY sensor ") if keyed else ("", "", "")
 
@@ -190,7 +206,7 @@ class Trace:
     unit_s: int
 
     def cases(self, turn: int) -> list[Case]:
-        """Nine native and five ordered queries; another turn, other combinations."""
+        """Nine native and six ordered queries; another turn, other combinations."""
         name, u = self.name, self.unit_s
         wait = 2.0 * u
         longest = float((self.data["ts"].cummax() - self.data["ts"]).dt.total_seconds().max()) + 1
@@ -213,6 +229,7 @@ class Trace:
             tuples(name, 20, 5, True, pairs[(turn + 2) % 5], 5.0),
             tuples(name, 20, 5, False, pairs[(turn + 3) % 5], 40.0),
             landmark(name, since, 2 * u, pairs[(turn + 4) % 5], wait),
+            numbered_landmark(name, 100, 50, pairs[turn % 5], 5.0),
         ]
 
 

@@ -1,14 +1,21 @@
-"""The papers' queries as printed: what ``explain`` says of each, and its results on Spark; and ten wrong queries.
+"""The papers' queries as printed: the plan of each, its results on Spark, and whether they are the batch's.
 
-The streams are small and made up here: a row a second for twenty minutes, up to eight seconds late, in eight
-micro-batches. ``--wrong`` prints only the refusals, ``--explain`` only the plans; both without Spark.
+The streams are small and made up here: a row a second for twenty minutes, up to eight seconds late, in five
+micro-batches. Each query is also told to hand out its late rows (LATE ROWS), so that plain Spark can compute the same
+as a batch: a row is left out of the windows that it missed. The answers of standing queries are held against the
+batch's at the same instant. ``--wrong`` prints only the texts for ten wrong queries, ``--explain`` only the plans; both
+without Spark. ``--write`` puts the texts, the plans and, if they were run, the results into the pages.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +23,23 @@ import numpy as np
 import pandas as pd
 
 from slackwater.errors import SlackwaterError
-from slackwater.language import parse, parse_script, print_query
+from slackwater.language import Late, Query, parse, parse_script
 from slackwater.plan import Catalog, explain, make_plan
+from slackwater.plan.standing import explain_standing
 
-PAPERS = Path(__file__).parents[1] / "tests" / "language" / "papers"
-ROWS, FILES, SHOWN = 1200, 8, 3
+ROOT = Path(__file__).parents[1]
+PAPERS = ROOT / "tests" / "language" / "papers"
+PAGE, LANGUAGE = ROOT / "docs" / "papers" / "queries.md", ROOT / "docs" / "language.md"
+ROWS, FILES, SHOWN = 1200, 5, 3
+ONE_NAME = threading.Lock()  # several queries read a stream of the same name, each its own
+START_S = 1_087_516_800  # 18 June 2004
+TITLES = {
+    "kim2007": "Kim 2007",
+    "kim2010": "Kim 2010",
+    "kim2012": "Kim 2012",
+    "tu2006": "Tu 2006",
+    "zhu2004": "Zhu 2004",
+}
 CATALOG = Catalog.from_sql(
     """CREATE TABLE Traffic (timestamp TIMESTAMP, speed DOUBLE);
     CREATE TABLE Sensors (ts TIMESTAMP, sensor STRING, value DOUBLE);
@@ -41,6 +60,77 @@ WRONG = (
     "SELECT MAX(value) FROM Sensors [RANGE 5 minutes LATE PANES]",
     "SELECT reflect('java.lang.System', 'exit', 1), COUNT(*) FROM Sensors [RANGE 5 minutes]",
 )
+SLIDING = """SELECT w.start AS window_start, w.end AS window_end, {aggregate}
+    FROM (SELECT *, window({time}, '{length}', '{slide}') AS w FROM {{all}}) AS r
+    LEFT ANTI JOIN {{missed}} AS m ON m.{id} = r.{id} AND m.window_end = r.w.end GROUP BY w"""
+PER_ROW = """SELECT ts - INTERVAL {seconds} SECONDS AS window_start, ts AS window_end, MAX(value) OVER
+    (ORDER BY unix_micros(ts) RANGE BETWEEN {us} PRECEDING AND CURRENT ROW)
+    AS `max(value)` FROM {{kept}}"""
+TUPLES = """SELECT MIN(orderID) OVER recent AS window_start, orderID AS window_end, AVG(serviceTime) OVER recent
+    AS `avg(serviceTime)` FROM {kept} WINDOW recent AS (ORDER BY orderID ROWS BETWEEN 99 PRECEDING AND CURRENT ROW)"""
+TRAFFIC = SLIDING.format(
+    aggregate="MAX(speed) AS `max(speed)`", time="timestamp", id="timestamp", length="5 minutes", slide="1 minute"
+)
+PACKETS = SLIDING.format(
+    aggregate="CAST(COUNT(*) AS DOUBLE) AS `count(*)`, 0D AS `count(*)_error`, 0D AS shed_ratio",
+    time="ts",
+    id="ts",
+    length="10 seconds",
+    slide="1 second",
+)
+BATCHES = {
+    "kim2007": (TRAFFIC, TRAFFIC),
+    "kim2010": (PER_ROW.format(seconds=30, us=29_999_999), TUPLES, TUPLES),
+    "kim2012": (
+        PER_ROW.format(seconds=30, us=29_999_999),
+        PER_ROW.format(seconds=30, us=29_999_999),
+        PER_ROW.format(seconds=300, us=299_999_999),
+    ),
+    "tu2006": (PACKETS,),
+    "zhu2004": ("", ""),
+}
+
+
+INTRODUCTION = """# The papers' queries
+
+Every query that the five papers print is taken as printed; what two of them say in words is written as it would be said
+here. For each there is the plan (`slackwater explain`). `python benchmarks/papers_queries.py` runs them all on Spark
+and compares their results with what plain Spark computes as a batch; with `--write` it writes this page."""
+COMPARED = "The results are of a row a second for twenty minutes, up to eight seconds late, in five micro-batches."
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A query of a paper: as it is printed, as it is understood, and the batch that must give the same."""
+
+    paper: str
+    number: int
+    text: str
+    query: Query
+    batch: str
+
+    @property
+    def title(self) -> str:
+        """The paper, and which of its queries."""
+        return f"{TITLES[self.paper]}, query {self.number + 1}"
+
+    @property
+    def plan(self) -> str:
+        """What ``slackwater explain`` says."""
+        if self.query.precision is not None:
+            return explain_standing(self.query, CATALOG)
+        return explain(make_plan(self.query, CATALOG))
+
+
+def printed() -> list[Printed]:
+    """Every query of every paper."""
+    found = []
+    for file in sorted(PAPERS.glob("*.sql")):
+        texts = [text.strip("\n") for text in file.read_text(encoding="utf-8").split("\n;\n")]
+        for number, (text, batch) in enumerate(zip(texts, BATCHES[file.stem], strict=True)):
+            (query,) = parse_script(text)
+            found.append(Printed(file.stem, number, text, query, batch))
+    return found
 
 
 def refusals() -> list[str]:
@@ -61,7 +151,7 @@ def streams() -> dict[str, pd.DataFrame]:
     rng = np.random.default_rng(2012)
     arrived = np.arange(ROWS, dtype=float)
     late = np.minimum(rng.exponential(1.0, ROWS), 8.0)
-    ts = pd.to_datetime(1_087_516_800 + arrived - late, unit="s", utc=True).round("us")  # from 18 June 2004 on
+    ts = pd.to_datetime(START_S + arrived - late, unit="s", utc=True).round("us")
     wave = (50 + 20 * np.sin(arrived / 60) + rng.normal(0, 2, ROWS)).round(1)
     ids = np.argsort(np.argsort(arrived + rng.uniform(0, 8, ROWS), kind="stable"), kind="stable")
     return {
@@ -74,42 +164,149 @@ def streams() -> dict[str, pd.DataFrame]:
     }
 
 
-def results(spark: Any, query: Any, data: pd.DataFrame, folder: Path) -> str:
-    """Run one query over its stream; its last results and its ledger."""
-    import slackwater as sw
-    from slackwater.spark.query import run_query
-    from slackwater.spark.report import report
-    from slackwater.spark.supervisor import keepers_of
+class Inbox:
+    """A folder that Spark streams from, a file a micro-batch."""
 
-    table = query.windowed()[0][0].name
-    inbox, out = folder / "in", folder / "out"
-    inbox.mkdir(parents=True)
-    parts = np.array_split(np.arange(len(data)), FILES)
-    data.iloc[parts[0]].to_parquet(inbox / "0.parquet", coerce_timestamps="us")
-    schema = spark.read.parquet(str(inbox)).schema
-    sw.stream(table, spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(inbox)))
-    made = run_query(spark, query, name=folder.name, location=str(folder / "promise"))
-    writer = made.writeStream.format("parquet").option("path", str(out))
-    running = writer.option("checkpointLocation", str(folder / "at")).start()
+    def __init__(self, spark: Any, data: pd.DataFrame, folder: Path) -> None:
+        self.folder, self._inbox = folder, folder / "in"
+        self._inbox.mkdir(parents=True)
+        self.parts = [data.iloc[part] for part in np.array_split(np.arange(len(data)), FILES)]
+        self.put(0)
+        self.schema = spark.read.parquet(str(self._inbox)).schema
+        reader = spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
+        self.stream = reader.parquet(str(self._inbox))
+
+    def put(self, number: int) -> None:
+        """One more file."""
+        hidden = self.folder / f"{number}.parquet"
+        self.parts[number].to_parquet(hidden, coerce_timestamps="us", index=False)
+        hidden.rename(self._inbox / hidden.name)
+
+    def everything(self, spark: Any) -> Any:
+        """All rows, as a batch."""
+        return spark.read.schema(self.schema).parquet(str(self._inbox))
+
+    def start(self, made: Any) -> Any:
+        """The query, into Parquet files."""
+        writer = made.writeStream.format("parquet").option("path", str(self.folder / "out"))
+        return writer.option("checkpointLocation", str(self.folder / "at")).start()
+
+    def published(self, spark: Any, made: Any) -> Any:
+        """What came out."""
+        return spark.read.schema(made.schema).parquet(str(self.folder / "out"))
+
+
+def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
+    """Run a query over its stream: its last results, whether they are the batch's, and the ledger."""
+    from pyspark.sql import functions as F
+
+    import slackwater as sw
+    from equality import NUMBER_ORIGIN, same, settled
+    from slackwater.spark.query import run_query
+
+    inbox = Inbox(spark, data, folder)
+    asked = dataclasses.replace(
+        one.query, windows=tuple((at, dataclasses.replace(w, late=Late.ROWS)) for at, w in one.query.windows)
+    )
+    with ONE_NAME:
+        sw.stream(one.query.windowed()[0][0].name, inbox.stream)
+        made = run_query(spark, asked, name=folder.name, location=str(folder / "promise"))
+    running = inbox.start(made)
     try:
-        for number, part in enumerate(parts):
+        for number in range(FILES):
             if number:
-                hidden = folder / f"{number}.parquet"
-                data.iloc[part].to_parquet(hidden, coerce_timestamps="us")
-                hidden.rename(inbox / hidden.name)
-            for _ in range(2):  # the rows, and the heartbeat that follows from them
-                running.processAllAvailable()
-                keepers_of(str(running.id), int(running.lastProgress["batchId"]), timeout_s=60)
-            running.processAllAvailable()
-        said = report(running)
+                inbox.put(number)
+            promise = settled(running)
+        ledger = sw.report(running).ledger
     finally:
         running.stop()
-    found = spark.read.schema(made.schema).parquet(str(out)).toPandas().sort_values("window_end")
-    ledger = said.ledger
+    published = inbox.published(spark, made)
+    found, late = sw.on_time(published), sw.late_rows(published)
+    everything = inbox.everything(spark)
+    views = {
+        "all": everything,
+        "missed": late.selectExpr("*", "explode(missed) AS w").selectExpr("*", "w.window_end"),
+        "kept": everything.join(late, everything.columns[0], "left_anti"),
+    }
+    names = {view: f"{view}_{one.paper}_{one.number}" for view in views}
+    for view, frame in views.items():
+        frame.createOrReplaceTempView(names[view])
+    edge = F.lit(promise.heartbeat)
+    if "orderID" in everything.columns:
+        edge = F.lit(round(promise.heartbeat.timestamp() * 1000) - NUMBER_ORIGIN)
+    closed = F.col("window_end") <= edge if "SLIDE" in one.text else F.col("window_end") < edge
+    batch = spark.sql(one.batch.format(**names)).where(closed).select(*found.columns)
+    verdict = "the same as the batch's, row for row" if same(found, batch) else "NOT THE BATCH'S"
+    if ledger.shed:
+        verdict = "estimates, since rows were shed"
+    table = found.toPandas().sort_values("window_end")
     return (
-        f"{len(found)} results, the last {min(SHOWN, len(found))}:\n{found.tail(SHOWN).to_string(index=False)}\n"
+        f"{len(table)} results, {verdict}; the last {SHOWN}:\n\n{table.tail(SHOWN).to_string(index=False)}\n\n"
         f"{ledger.input} rows = {ledger.on_time} on time + {ledger.late} late + {ledger.shed} shed"
         f" + {ledger.invalid} invalid"
+    )
+
+
+def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
+    """Run a standing query: its last answers, and how many were within their bound of the batch's."""
+    import slackwater as sw
+    from slackwater.spark.standing_query import standing_query
+
+    assert one.query.precision is not None
+    inbox = Inbox(spark, data.assign(ts=data["ts"].dt.round("s")), folder)
+    value = data.columns[1]
+    clock = folder / "clock"
+    clock.write_text("0")
+    with ONE_NAME:
+        sw.stream(one.query.windowed()[0][0].name, inbox.stream, time="ts", value=value)
+        made = standing_query(spark, one.query, location=str(folder / "promise"), clock_file=str(clock))
+    running = inbox.start(made)
+    try:
+        for number in range(FILES):
+            if number:
+                inbox.put(number)
+            running.processAllAvailable()
+            clock.write_text(str(int(inbox.parts[number]["ts"].max().timestamp() * 1000)))
+            running.processAllAvailable()
+    finally:
+        running.stop()
+    table = inbox.published(spark, made).toPandas().sort_values("at")
+    rows, instants = f"all_{one.paper}_{one.number}", f"instants_{one.paper}_{one.number}"
+    inbox.everything(spark).createOrReplaceTempView(rows)
+    aggregate = "MAX" if "MAX" in one.text else "MIN"
+    spark.createDataFrame(pd.DataFrame({"at": table["at"].unique()})).createOrReplaceTempView(instants)
+    exact = spark.sql(
+        f"SELECT at, {aggregate}({value}) AS exact FROM {instants} JOIN {rows} "
+        "ON ts <= at AND ts > at - INTERVAL 1 HOUR AND ts >= timestamp'2004-06-18 00:00:00 UTC' GROUP BY at"
+    ).toPandas()
+    both = table.merge(exact, on="at")
+    bound = one.query.precision.bound * (both["exact"].abs() if one.query.precision.relative else 1.0)
+    within = int(((both["value"] - both["exact"]).abs() <= bound).sum())
+    return (
+        f"{len(table)} answers to {ROWS} rows, {within} of {len(both)} within their bound of the batch's at that "
+        f"instant; the last {SHOWN}:\n\n{table.tail(SHOWN).to_string(index=False)}"
+    )
+
+
+def run(spark: Any, one: Printed, data: dict[str, pd.DataFrame], scratch: Path) -> str:
+    """What comes out of a query."""
+    of_its_kind = results if one.query.precision is None else answers
+    return of_its_kind(spark, one, data[one.query.windowed()[0][0].name], scratch / f"{one.paper}-{one.number}")
+
+
+def write(said: list[str] | None) -> None:
+    """Put plans, refusals and, where the queries were run, results into the pages."""
+    parts = [INTRODUCTION if said is None else f"{INTRODUCTION}\n\n{COMPARED}"]
+    for number, one in enumerate(printed()):
+        parts += [f"\n## {one.title}\n", f"```sql\n{one.text}\n```\n", f"```text\n{one.plan}```"]
+        parts += [f"\n```text\n{said[number]}\n```"] if said is not None else []
+    PAGE.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    page = LANGUAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition("(`python benchmarks/papers_queries.py --wrong`):\n\n```text\n")
+    after = rest.partition("\n```\n")[2]
+    block = "\n\n".join(text.rstrip("\n") for text in refusals())
+    LANGUAGE.write_text(
+        f"{before}(`python benchmarks/papers_queries.py --wrong`):\n\n```text\n{block}\n```\n{after}", encoding="utf-8"
     )
 
 
@@ -118,26 +315,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wrong", action="store_true", help="only the ten wrong queries")
     parser.add_argument("--explain", action="store_true", help="only the plans")
+    parser.add_argument("--write", action="store_true", help="into the pages too")
     options = parser.parse_args()
     if options.wrong:
         print("\n\n".join(refusals()))
         sys.exit(1 if any(text.startswith("NOT REFUSED") for text in refusals()) else 0)
-    queries = [(f.stem, q) for f in sorted(PAPERS.glob("*.sql")) for q in parse_script(f.read_text(encoding="utf-8"))]
     if options.explain:
-        for paper, query in queries:
-            print(f"-- {paper}\n{explain(make_plan(query, CATALOG))}")
+        for one in printed():
+            print(f"-- {one.title}\n{one.plan}")
+        if options.write:
+            write(None)
         return
     from slackwater.spark.session import local_session
 
-    data = streams()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch, local_session("papers-queries") as spark:
-        for number, (paper, query) in enumerate(queries):
-            print(f"-- {paper}: {print_query(query)}")
-            try:
-                print(results(spark, query, data[query.windowed()[0][0].name], Path(scratch) / f"q{number}") + "\n")
-            except SlackwaterError as error:
-                print(f"{error}\n")
-            sys.stdout.flush()
+    data, said = streams(), []
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
+        local_session("papers-queries") as spark,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        jobs = [pool.submit(run, spark, one, data, Path(scratch)) for one in printed()]
+        for one, job in zip(printed(), jobs, strict=True):
+            said.append(job.result())
+            print(f"-- {one.title}\n{one.plan}\n{said[-1]}\n", flush=True)
+    if options.write:
+        write(said)
+    sys.exit(1 if any("NOT THE BATCH'S" in text for text in said) else 0)
 
 
 if __name__ == "__main__":

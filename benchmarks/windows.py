@@ -1,8 +1,9 @@
 """Throughput of sliding windows with shared panes against plain Spark, in one run, at saturation.
 
-Micro-batches of millions of rows, 100 keys, ten seconds of event time each; nothing is written. The clock is Spark's
-own: the execution time of the micro-batches after the first few; processor time is that of the whole JVM (Python
-workers of the ordered path are not in it). Everything is run once before, so that no query pays for compilation.
+Micro-batches of a million rows or more, 100 keys, ten seconds of event time each; nothing is written. The clock is
+Spark's own: the execution time of the micro-batches after the first few. Processor time is that of the JVM and of
+its Python workers. Everything is run once before, so that no query pays for compilation; then all queries take turns,
+and the median of the rounds counts, so that none has the warmer machine.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import statistics
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from pyspark.sql import functions as F
 from slackwater.spark.query import sql
 from slackwater.spark.streams import stream
 
-WARM_UP = 1
+WARM_UP = 4  # until the heartbeat follows and windows come out of every micro-batch
 SHARDS = 16
+PLAIN, ORDERED = "plain 60/1", "per row 10"
 
 
 def session() -> SparkSession:
@@ -34,6 +37,7 @@ def session() -> SparkSession:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "2g")
+        .config("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))  # else measured after every row
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
@@ -50,10 +54,10 @@ def events(spark: SparkSession, rows: int) -> DataFrame:
         .option("startTimestamp", 1_700_000_000_000)
         .load()
     )
-    spread = F.timestamp_micros(F.unix_micros("timestamp") + F.pmod(F.xxhash64("value"), F.lit(10_000_000)))
+    start_us, within_us = F.unix_micros("timestamp"), F.pmod(F.xxhash64("value"), F.lit(10_000_000))
     return raw.select(
-        spread.alias("ts"),
-        (F.col("timestamp") + F.expr("INTERVAL 10 SECONDS")).alias("arrived"),
+        F.timestamp_micros(start_us + within_us).alias("ts"),
+        F.timestamp_micros(start_us + 10_000_000).alias("arrived"),
         F.pmod("value", F.lit(100)).alias("sensor"),
         F.pmod(F.xxhash64("value", F.lit(1)), F.lit(1000)).alias("value"),
     )
@@ -101,14 +105,30 @@ class Rate:
     wall: float
     processor: float
 
+    @classmethod
+    def median(cls, rates: list[Rate]) -> Rate:
+        """Of several rounds."""
+        return cls(statistics.median(r.wall for r in rates), statistics.median(r.processor for r in rates))
 
-def processor_time_s(pid: int) -> float:
-    """The processor time of a process so far (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+def processor_time_s(root: int) -> float:
+    """The processor time of a process and its children so far (Linux)."""
+    fields: dict[int, list[str]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+    family, found = {root}, {root}
+    while found:
+        found = {pid for pid, values in fields.items() if int(values[1]) in found and pid not in family}
+        family |= found
+    # its own time, and that of its children that have ended
+    ticks = sum(int(value) for pid in family for value in fields[pid][11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measure(df: DataFrame, batches: int) -> Rate:
+def measure(df: DataFrame, batches: int, warm_up: int = WARM_UP) -> Rate:
     """The rate over the micro-batches after the warm-up."""
     pid = df.sparkSession.sparkContext._gateway.proc.pid
     processor_s: dict[int, float] = {}
@@ -121,18 +141,19 @@ def measure(df: DataFrame, batches: int) -> Rate:
         )
         try:
             done = 0
-            while done < WARM_UP + batches and query.isActive:
-                query.awaitTermination(0.1)
+            while done < warm_up + batches and query.isActive:
+                query.awaitTermination(0.05)
                 done = len([p for p in query.recentProgress if p["numInputRows"] > 1])
-                processor_s.setdefault(done, processor_time_s(pid))
+                if done not in processor_s:
+                    processor_s[done] = processor_time_s(pid)
             if query.exception() is not None:
                 raise RuntimeError(str(query.exception()))
-            progress = [p for p in query.recentProgress if p["numInputRows"] > 1][WARM_UP : WARM_UP + batches]
+            progress = [p for p in query.recentProgress if p["numInputRows"] > 1][warm_up : warm_up + batches]
         finally:
             query.stop()
     seconds = statistics.median(p["durationMs"]["triggerExecution"] for p in progress) / 1000
     # A batch may end between two looks; what is counted is rows between looks that saw a batch end.
-    seen = sorted(count for count in processor_s if count >= WARM_UP)
+    seen = sorted(count for count in processor_s if count >= warm_up)
     used_s = processor_s[seen[-1]] - processor_s[seen[0]]
     rows = statistics.median(p["numInputRows"] for p in progress)
     return Rate(rows / seconds, rows * (seen[-1] - seen[0]) / used_s)
@@ -141,37 +162,54 @@ def measure(df: DataFrame, batches: int) -> Rate:
 def main() -> None:
     """Print rates and ratios; ``--json`` for machines."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=4_000_000, help="rows a micro-batch")
-    parser.add_argument("--ordered-rows", type=int, default=1_000_000, help="the same on the ordered path")
-    parser.add_argument("--batches", type=int, default=3, help="measured micro-batches")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows a micro-batch")
+    parser.add_argument("--batches", type=int, default=3, help="measured micro-batches of a query in a round")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each query has its turn")
     parser.add_argument("--overlaps", type=int, nargs="*", default=[1, 6, 60, 600])
+    parser.add_argument("--ordered", action=argparse.BooleanOptionalAction, default=True, help="the ordered path too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     spark = session()
-    found: dict[str, Rate] = {}
-    for query in (plain(spark, options.rows // 4, 60, 1), ours(spark, options.rows // 4, 60, 1)):
-        measure(query, 2)
-    found["plain 60/1"] = measure(plain(spark, options.rows, 60, 1), options.batches)
-    if not options.json:
-        print(_line("plain 60/1", found["plain 60/1"]), flush=True)
-    for overlap in options.overlaps:
-        name = f"panes {overlap}/1"
-        found[name] = measure(ours(spark, options.rows, overlap, 1), options.batches)
-        if not options.json:
-            print(_line(name, found[name]), flush=True)
-    found["per row 10"] = measure(in_order(spark, options.ordered_rows, 10), options.batches + 2)
-    if not options.json:
-        print(_line("per row 10", found["per row 10"]), flush=True)
+    makers: dict[str, Callable[[int], DataFrame]] = {
+        **{f"panes {n}/1": (lambda rows, n=n: ours(spark, rows, n, 1)) for n in options.overlaps},
+        PLAIN: lambda rows: plain(spark, rows, 60, 1),
+    }
+    if options.ordered:
+        makers[ORDERED] = lambda rows: in_order(spark, rows, 10)
+    for name, make in makers.items():
+        measure(make(options.rows // (20 if name == PLAIN else 2)), 1, warm_up=1)
+    rounds: dict[str, list[Rate]] = {name: [] for name in makers}
+    for number in range(options.rounds):
+        names = list(makers)
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            # plain Spark is so much slower that one round of it, in two micro-batches, takes as long as all else
+            if name != PLAIN or number == options.rounds - 1:
+                batches, warm_up = (options.batches, WARM_UP) if name != PLAIN else (2, 1)
+                rounds[name].append(measure(makers[name](options.rows), batches, warm_up))
+                if not options.json:
+                    print(f"round {number + 1}  {_line(name, rounds[name][-1])}", flush=True)
     spark.stop()
+    found = {name: Rate.median(rates) for name, rates in rounds.items()}
     if options.json:
         print(json.dumps({name: asdict(rate) for name, rate in found.items()}))
-    elif "panes 60/1" in found:
-        panes, alone = found["panes 60/1"], found["plain 60/1"]
-        print(f"RANGE 60 s SLIDE 1 s: {panes.wall / alone.wall:.1f} times plain Spark by the clock, ", end="")
-        print(f"{panes.processor / alone.processor:.1f} times by processor time")
-        costs = [1 / found[f"panes {overlap}/1"].wall for overlap in options.overlaps]
-        print(f"overlaps: the dearest row costs {max(costs) / min(costs) - 1:.0%} more than the cheapest")
-        print(f"ordered path, {SHARDS} shards: {found['per row 10'].wall / panes.wall:.2f} of the native path")
+        return
+    print(f"median of {options.rounds} rounds, {options.rows:,} rows a micro-batch")
+    for name, rate in found.items():
+        print(_line(name, rate))
+    panes = [found[f"panes {overlap}/1"] for overlap in options.overlaps]
+    for words, costs in (
+        ("by the clock", [1 / rate.wall for rate in panes]),
+        ("by processor time", [1 / rate.processor for rate in panes]),
+    ):
+        print(f"overlaps {words}: the dearest row costs {max(costs) / min(costs) - 1:.0%} more than the cheapest")
+    if "panes 60/1" in found:
+        native = found["panes 60/1"]
+        compared = [("RANGE 60 s SLIDE 1 s over plain Spark", native, found[PLAIN])]
+        if options.ordered:
+            compared.append((f"ordered path, {SHARDS} shards, over the native path", found[ORDERED], native))
+        for words, one, other in compared:
+            by_clock, by_processor = one.wall / other.wall, one.processor / other.processor
+            print(f"{words}: {by_clock:.2f} times by the clock, {by_processor:.2f} times by processor time")
 
 
 def _line(name: str, rate: Rate) -> str:

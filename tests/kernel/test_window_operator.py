@@ -2,13 +2,14 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.kernel import Rows, WindowOperator, WindowSpec
+from slackwater.kernel import Rows, WindowOperator, WindowSpec, aggregate_intervals, panes_of
 
 NAMES = ("count", "sum", "avg", "min", "max", "var_pop", "stddev_samp")
 SPEC_AGGREGATES = (("count", -1), *((name, 0) for name in NAMES))
@@ -189,3 +190,42 @@ def test_the_record_store_keeps_no_more_than_the_wait_and_a_window(slide: int | 
         operator.push(Rows.of(at, None, (rng.normal(size=10),)), i * 10 - 30)
     assert len(operator.store.window) <= 130
     assert operator.store.held <= 130
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 400), st.integers(0, 2**32 - 1), st.sampled_from(["min", "max", "sum", "count"]))
+def test_aggregates_of_intervals_of_any_length(size: int, seed: int, name: str) -> None:
+    rng = np.random.default_rng(seed)
+    column = rng.integers(-50, 50, size).astype(float)
+    column[rng.random(size) < 0.1] = math.nan
+    low = rng.integers(0, size, 50)
+    high = low + rng.integers(0, size + 1, 50).clip(max=size - low)
+    folds: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "sum": sum, "count": len}
+    for found, first, end in zip(aggregate_intervals(name, column, low, high), low, high, strict=True):
+        known = [value for value in column[first:end] if not math.isnan(value)]
+        np.testing.assert_equal(found, float(folds[name](known)) if known or name == "count" else math.nan)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 12), st.integers(-5, 30), streams)
+def test_panes_made_elsewhere_give_the_same(slide: int, landmark: int, batches: list[tuple[list[Row], int]]) -> None:
+    spec = WindowSpec(0, slide, aggregates=SPEC_AGGREGATES, landmark=landmark)
+    whole, parted = WindowOperator(spec, 1), WindowOperator(spec, 1)
+    for batch, heartbeat in batches:
+        rows = columns_of(batch)
+        on_time = rows.take(rows.attribute >= whole.heartbeat)
+        parts = [panes_of(spec, on_time.take(slice(i, None, 2))) for i in range(2)]  # as two tasks make them
+        found, _ = whole.push(rows, heartbeat)
+        again = parted.push_panes(Rows.concat(parts, parted.store.columns), heartbeat)
+        assert (found.end.tolist(), found.keys.tolist()) == (again.end.tolist(), again.keys.tolist())
+        for one, other in zip(found.aggregates, again.aggregates, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert whole.on_time - parted.on_time == sum(row[0] < landmark for row in _accepted(batches))
+
+
+def _accepted(batches: list[tuple[list[Row], int]]) -> list[Row]:
+    heartbeat, found = -(2**62), []
+    for batch, asked in batches:
+        found += [row for row in batch if row[0] >= heartbeat]
+        heartbeat = max(heartbeat, asked)
+    return found

@@ -117,11 +117,13 @@ def test_heartbeats_of_the_stream_itself(spark: SparkSession, tmp_path: Path) ->
     assert values(sw.reconcile(collected(spark, tmp_path))) == values(closed) and closed.count() >= 7
 
 
-@pytest.mark.parametrize("slide", ["SLIDE 2 seconds", ""])
-def test_delay_and_drop_ratio_with_errors(slide: str, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("slide", "ratio"), [("SLIDE 2 seconds", "DRATIO 1%"), ("", "")])
+def test_delay_with_errors_with_a_drop_ratio_and_alone(
+    slide: str, ratio: str, spark: SparkSession, tmp_path: Path
+) -> None:
     text = (
         "SELECT sensor, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean, MAX(value) AS most FROM Sensors "
-        f"[RANGE 4 seconds {slide} ARRIVAL arrived DRATIO 1% DELAY 1 hour] GROUP BY sensor WITH ERROR"
+        f"[RANGE 4 seconds {slide} ARRIVAL arrived {ratio} DELAY 1 hour] GROUP BY sensor WITH ERROR"
     )
     law: dict[str, Any] = {"law": "test-scripted", "law_options": {"ratios": (0.5,)}}
     made = batches(5, count=5, each=100)
@@ -144,6 +146,16 @@ def test_delay_and_drop_ratio_with_errors(slide: str, spark: SparkSession, tmp_p
     # of n rows kept, the doubled ones spread by √(w(w − 1)) = √2 each
     assert np.allclose(some["n_error"] ** 2, 2 * (some["n"] - kept))
     assert np.allclose(some["total"], some["mean"] * some["n"])
+
+
+def test_delay_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    law: dict[str, Any] = {"law": "test-scripted", "law_options": {"ratios": (0.5,)}}
+    text = "SELECT id, value FROM Sensors [DELAY 1 hour] WHERE value >= 0"
+    _, said = run(spark, tmp_path, text, batches(3, count=4), **law)
+    assert said.ledger.input == 240 and said.ledger.shed > 0
+    found = collected(spark, tmp_path)
+    assert found.columns == ["id", "value"]
+    assert found.count() == found.distinct().count() == 240 - said.ledger.shed
 
 
 def test_percentiles_in_panes(spark: SparkSession, tmp_path: Path) -> None:

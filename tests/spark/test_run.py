@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+import slackwater as sw
 from slackwater.cli import reconcile, run
 from slackwater.errors import InvalidData, InvalidOption, QueryFailed, QueryTextError, SlackwaterError
 from slackwater.spark import session
@@ -96,6 +98,34 @@ def test_files_to_parquet_and_reconciled(spark: SparkSession, tmp_path: Path) ->
     assert set(json.loads(lines[0])) == {"window_start", "window_end", "sensor", "n", "total"}
     again = invoke(run.command, tmp_path / "query.sql", *options)
     assert isinstance(again.exception, InvalidOption) and again.exception.condition == "sink-in-use"
+
+
+@pytest.mark.usefixtures("shared_session")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_folders_of_other_files(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+    source, folder = FileStream(spark, tmp_path / "made"), tmp_path / "in"
+    for batch in batches(4, count=2):
+        source.put(batch)
+    folder.mkdir()
+    for file in sorted(source.folder.iterdir()):
+        rows = pd.read_json(file, lines=True, convert_dates=False)
+        if kind == "csv":
+            rows.to_csv(folder / f"{file.stem}.csv", index=False, header=False)
+        else:
+            rows = rows.assign(
+                **{column: pd.to_datetime(rows[column], format="ISO8601") for column in ("ts", "arrived")}
+            )
+            rows.to_parquet(folder / f"{file.stem}.parquet", index=False, coerce_timestamps="us")
+    query = put(tmp_path, QUERY.format("WATTR ts ARRIVAL arrived SLACK 100 ms LATE PANES"))
+    schema = () if kind == "parquet" else ("--schema", SCHEMA)
+    sink = ("--sink", f"parquet:{tmp_path / 'out'}", "--json")
+    done = invoke(run.command, query, "--source", f"{kind}:{folder}", *schema, *sink)
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["ledger"]["input"] == 120 == report["ledger"]["on_time"] + report["ledger"]["late"]
+    heartbeat = report["promises"][0]["heartbeat"]
+    found = sw.reconcile(spark.read.parquet(str(tmp_path / "out")))
+    assert values(found.where(F.col("window_end") <= F.to_timestamp(F.lit(heartbeat)))) == exact(source, heartbeat)
 
 
 @pytest.mark.usefixtures("shared_session")

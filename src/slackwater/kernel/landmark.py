@@ -6,20 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from slackwater.kernel.panes import PARTS
 from slackwater.kernel.rows import Floats, Ints, Rows
 
-_FRESH = [0.0, 0.0, 0.0, 0.0, float("inf"), float("-inf"), 0.0]  # n, sum, squares, shift, least, most, first
+_FRESH = (0.0, 0.0, 0.0, float("nan"), float("inf"), float("-inf"))  # n, sum, squares, shift, least, most
 
 
 class RunningAggregates:
     """The aggregates of each group since the landmark; rows come in order and are forgotten.
 
     It costs a few numbers a group and column, and a step in Python a group and batch. Squares are summed around
-    each group's first value, so that they do not drown in a large offset.
+    each group's first value, so that they do not drown in a large offset. With ``panes`` what comes is not rows but
+    panes of them.
     """
 
-    def __init__(self, aggregates: tuple[tuple[str, int], ...]) -> None:
+    def __init__(self, aggregates: tuple[tuple[str, int], ...], *, panes: bool = False) -> None:
         self.aggregates = aggregates
+        self.panes = panes
         self._rows: dict[int, int] = {}
         self._sums: dict[int, dict[int, list[float]]] = {}
 
@@ -45,42 +48,52 @@ class RunningAggregates:
         return end[place], group[place], tuple(columns)
 
     def _after(self, key: int, rows: Rows, last: Ints) -> list[Floats]:
-        count = self._rows.get(key, 0)
-        self._rows[key] = count + len(rows)
+        sizes = rows.values[0].astype(np.int64) if self.panes else np.ones(len(rows), dtype=np.int64)
+        count = self._rows.get(key, 0) + np.cumsum(sizes)
+        self._rows[key] = int(count[-1])
         columns = {column for _, column in self.aggregates if column >= 0}
-        running = {column: self._run(key, column, rows.values[column]) for column in columns}
+        running = {column: self._run(key, column, rows) for column in columns}
         answers = []
         for name, column in self.aggregates:
             if column < 0:
-                answers.append((count + last + 1).astype(np.float64))
+                answers.append(count[last].astype(np.float64))
             else:
                 answers.append(_answer(name, running[column], last))
         return answers
 
-    def _run(self, key: int, column: int, values: Floats) -> dict[str, Floats]:
-        known = np.flatnonzero(~np.isnan(values))
+    def _run(self, key: int, column: int, rows: Rows) -> dict[str, Floats]:
+        if self.panes:
+            place = 1 + PARTS * column
+            n, total, squares, least, most = rows.values[place : place + PARTS]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = np.where(n > 0, total / n, np.nan)  # their means stand for them
+        else:
+            values = rows.values[column]
+            n = (~np.isnan(values)).astype(np.float64)
+            total, squares = np.where(n > 0, values, 0.0), np.zeros(len(values))
+            least, most = np.where(n > 0, values, np.inf), np.where(n > 0, values, -np.inf)
         before = self._sums.setdefault(key, {}).get(column)
         if before is None:
-            before = list(_FRESH)
-            before[3] = float(values[known[0]]) if len(known) else float("nan")
-            before[6] = float(values[0])
-        elif np.isnan(before[3]) and len(known):
-            before[3] = float(values[known[0]])
-        n, total, squares, shift, least, most, first = before
-        valid = ~np.isnan(values)
-        around = np.where(valid, values - shift, 0.0) if len(known) else np.zeros(len(values))
+            before = [*_FRESH, float(values[0])]
+        known = values[n > 0]
+        if np.isnan(before[3]) and len(known):
+            before[3] = float(np.round(known[0]) if np.isfinite(known[0]) else 0.0)
+        shift = before[3]
+        around = total - n * shift if len(known) else np.zeros(len(n))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            spread = squares + np.where(n > 0, around * around / n, 0.0)
         run = {
-            "n": n + np.cumsum(valid),
-            "sum": total + np.cumsum(around),
-            "squares": squares + np.cumsum(around * around),
-            "min": np.minimum(least, np.minimum.accumulate(np.where(valid, values, np.inf))),
-            "max": np.maximum(most, np.maximum.accumulate(np.where(valid, values, -np.inf))),
-            "first": np.full(len(values), first),
+            "n": before[0] + np.cumsum(n),
+            "sum": before[1] + np.cumsum(around),
+            "squares": before[2] + np.cumsum(spread),
+            "min": np.minimum(before[4], np.minimum.accumulate(least)),
+            "max": np.maximum(before[5], np.maximum.accumulate(most)),
+            "first": np.full(len(n), before[6]),
             "last": values,
-            "shift": np.full(len(values), shift),
+            "shift": np.full(len(n), shift),
         }
         ends = [float(run[name][-1]) for name in ("n", "sum", "squares")]
-        self._sums[key][column] = [*ends, shift, float(run["min"][-1]), float(run["max"][-1]), first]
+        self._sums[key][column] = [*ends, shift, float(run["min"][-1]), float(run["max"][-1]), before[6]]
         return run
 
     def snapshot(self) -> dict[str, Any]:

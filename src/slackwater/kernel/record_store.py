@@ -81,6 +81,13 @@ class RecordStore:
         """Everything in the slack buffer, ties in the order of their arrival."""
         return Rows.concat([rows for bucket in [*self._ring, self._beyond] for rows in bucket], self.columns)
 
+    def first(self) -> int | None:
+        """The least attribute in the slack buffer, or None if it is empty."""
+        if self._low is None or not self.held:
+            return None
+        bucket = next((bucket for bucket in self._in_order() if bucket), self._beyond)
+        return min(int(rows.attribute.min()) for rows in bucket)
+
     def _empty(self, number: int, heartbeat: int) -> list[Rows]:
         rows = Rows.concat(self._ring[number % BUCKETS], self.columns)
         self._ring[number % BUCKETS] = []

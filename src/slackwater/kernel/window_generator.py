@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from slackwater.kernel.intervals import aggregate_intervals
 from slackwater.kernel.rows import Floats, Ints, Rows
 
+_STRETCH = 1 << 15
 _MOST = np.iinfo(np.int64).max
 
 
@@ -54,25 +56,51 @@ def generate(spec: WindowSpec, window: Rows, fresh: Rows, after: int | None, hea
     """
     if spec.tuples:
         return _tuples(spec, window, len(fresh), seen)
-    if spec.slide is None and _one_group(window):
-        at = fresh.attribute
-        low = np.searchsorted(window.attribute, at - spec.length + 1)
-        high = np.searchsorted(window.attribute, at + 1)
-        return _results(spec, window, low, high, at - spec.length, at, fresh.keys)
+    if spec.slide is None:
+        return _per_row(spec, window, len(fresh))
     order, codes = _by_key(window)
     rows = window.take(order)
-    if spec.slide is None:
-        # Searched in the order of the rows, which is kind to the cache; handed out in the order of the attribute.
-        mine = np.flatnonzero(order >= len(window) - len(fresh))
-        at, group = rows.attribute[mine], codes[order[mine]]
-        low, high = _between(rows.attribute, codes[order], group, at - spec.length + 1, at + 1)
-        out = _results(spec, rows, low, high, at - spec.length, at, rows.keys[mine])
-        place = np.empty(len(mine), dtype=np.int64)
-        place[order[mine] - (len(window) - len(fresh))] = np.arange(len(mine))
-        return Results(out.start[place], out.end[place], out.keys[place], tuple(a[place] for a in out.aggregates))
     group, ends = _ends(rows.attribute, codes[order], spec.length, spec.slide, after, heartbeat)
-    low, high = _between(rows.attribute, codes[order], group, ends - spec.length, ends)
+    low, high = _found(rows.attribute, codes[order], group, ends - spec.length, ends)
     return _results(spec, rows, low, high, ends - spec.length, ends, rows.keys[low])
+
+
+def _per_row(spec: WindowSpec, window: Rows, fresh: int) -> Results:
+    """The windows (t − length, t] of the last ``fresh`` rows, in their order."""
+    old = len(window) - fresh
+    at, keys = window.attribute[old:], window.keys[old:]
+    if _one_group(window):
+        low = np.searchsorted(window.attribute, at - spec.length + 1)
+        return _results(spec, window, low, _ties_end(window.attribute)[old:], at - spec.length, at, keys)
+    order, codes = _by_key(window)
+    rows, group = window.take(order), codes[order]
+    found = tuple(np.empty(fresh) for _ in spec.aggregates)
+    # A few groups at a time, so that all that is made on the way stays in the cache.
+    for part in _stretches(group):
+        some, own, place = rows.take(part), group[part], order[part] - old
+        mine = np.flatnonzero(place >= 0)
+        (low,) = _found(some.attribute, own, own[mine], some.attribute[mine] - spec.length + 1)
+        high = _ties_end(some.attribute, own)[mine]
+        for column, answer in zip(_aggregates(spec, some, low, high), found, strict=True):
+            answer[place[mine]] = column  # handed out in the order of the attribute
+    return Results(at - spec.length, at, keys, found)
+
+
+def _stretches(group: Ints) -> list[slice]:
+    """Whole groups, so many that they are some rows together; rows are in the order of groups."""
+    edges = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(group))
+    last = np.flatnonzero(np.diff(edges // _STRETCH, append=-1))
+    ends = edges[last].tolist()
+    return [slice(start, end) for start, end in itertools.pairwise([0, *ends])]
+
+
+def _ties_end(attribute: Ints, group: Ints | None = None) -> Ints:
+    """Behind the last row of each row's instant (and group); rows are in order."""
+    changes = attribute[1:] != attribute[:-1]
+    if group is not None:
+        changes |= group[1:] != group[:-1]
+    ends = np.append(np.flatnonzero(changes) + 1, len(attribute))
+    return ends if len(ends) == len(attribute) else np.repeat(ends, np.diff(ends, prepend=0))
 
 
 def _one_group(rows: Rows) -> bool:
@@ -91,26 +119,26 @@ def _by_key(rows: Rows) -> tuple[Ints, Ints]:
     return np.argsort(codes, kind="stable"), codes.astype(np.int64)
 
 
-def _between(attribute: Ints, codes: Ints, group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Where the rows of each group from ``start`` to below ``end`` stand; rows are ordered by (group, attribute)."""
+def _found(attribute: Ints, codes: Ints, group: Ints, *edges: Ints) -> tuple[Ints, ...]:
+    """Where the first row of each group at or above each edge stands; rows are ordered by (group, attribute)."""
     if not len(attribute) or not len(group):
-        return np.zeros(len(group), dtype=np.int64), np.zeros(len(group), dtype=np.int64)
-    base = int(min(attribute.min(), start.min()))
-    span = int(max(attribute.max(), end.max())) - base + 1
+        return tuple(np.zeros(len(group), dtype=np.int64) for _ in edges)
+    base = int(min(attribute.min(), *(edge.min() for edge in edges)))
+    span = int(max(attribute.max(), *(edge.max() for edge in edges))) - base + 1
     groups = int(codes.max()) + 1
     if groups == 1:
-        return np.searchsorted(attribute, start), np.searchsorted(attribute, end)
+        return tuple(np.searchsorted(attribute, edge) for edge in edges)
     if span < _MOST // groups:
         # One number per (group, attribute), in the same order: one search for all groups.
         line = codes * span + (attribute - base)
-        return np.searchsorted(line, group * span + (start - base)), np.searchsorted(line, group * span + (end - base))
-    low, high = np.zeros(len(group), dtype=np.int64), np.zeros(len(group), dtype=np.int64)
-    edges = np.searchsorted(codes, np.arange(groups + 1))
+        return tuple(np.searchsorted(line, group * span + (edge - base)) for edge in edges)
+    found = tuple(np.zeros(len(group), dtype=np.int64) for _ in edges)
+    begins = np.searchsorted(codes, np.arange(groups + 1))
     for number in np.unique(group).tolist():
-        part, mine = attribute[edges[number] : edges[number + 1]], group == number
-        low[mine] = edges[number] + np.searchsorted(part, start[mine])
-        high[mine] = edges[number] + np.searchsorted(part, end[mine])
-    return low, high
+        part, mine = attribute[begins[number] : begins[number + 1]], group == number
+        for places, edge in zip(found, edges, strict=True):
+            places[mine] = begins[number] + np.searchsorted(part, edge[mine])
+    return found
 
 
 def _ends(
@@ -173,17 +201,21 @@ def _tuples(spec: WindowSpec, window: Rows, fresh: int, seen: Ints) -> Results:
         groups = np.arange(int(codes.max()) + 1)
         chosen, own = np.repeat(np.arange(len(last)), len(groups)), np.tile(groups, len(last))
     # Inside a group the rows keep their place in the whole order, so a place is searched like an attribute.
-    low, high = _between(order.astype(np.int64), group, own, begin[chosen], last[chosen] + 1)
+    low, high = _found(order.astype(np.int64), group, own, begin[chosen], last[chosen] + 1)
     some = high > low
     low, high, chosen = low[some], high[some], chosen[some]
     return _results(spec, rows, low, high, at[begin[chosen]], at[last[chosen]], rows.keys[low])
 
 
 def _results(spec: WindowSpec, rows: Rows, low: Ints, high: Ints, start: Ints, end: Ints, keys: Ints) -> Results:
+    return Results(start, end, keys, _aggregates(spec, rows, low, high))
+
+
+def _aggregates(spec: WindowSpec, rows: Rows, low: Ints, high: Ints) -> tuple[Floats, ...]:
     found = []
     for name, column in spec.aggregates:
         if name == "count" and column < 0:
             found.append((high - low).astype(np.float64))
         else:
             found.append(aggregate_intervals(name, rows.values[column], low, high))
-    return Results(start, end, keys, tuple(found))
+    return tuple(found)

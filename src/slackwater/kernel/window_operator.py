@@ -7,11 +7,24 @@ import json
 import numpy as np
 
 from slackwater.kernel.landmark import RunningAggregates
+from slackwater.kernel.panes import MERGEABLE, pane_columns, to_panes
 from slackwater.kernel.record_store import RecordStore
 from slackwater.kernel.rows import Ints, Rows
 from slackwater.kernel.window_generator import Results, WindowSpec, generate
 
 _NOTHING = np.iinfo(np.int64).min
+
+
+def takes_panes(spec: WindowSpec, slack: int | None) -> bool:
+    """Whether the rows of a window can be reduced to panes before they wait; a slack is counted in rows."""
+    known = all(name in MERGEABLE for name, _ in spec.aggregates)
+    return spec.landmark is not None and spec.slide is not None and not slack and known
+
+
+def panes_of(spec: WindowSpec, rows: Rows) -> Rows:
+    """What a window that takes panes needs of the rows."""
+    assert spec.landmark is not None and spec.slide is not None
+    return to_panes(rows, spec.landmark, spec.slide)
 
 
 class WindowOperator:
@@ -31,26 +44,35 @@ class WindowOperator:
     def __init__(self, spec: WindowSpec, columns: int, *, slack: int | None = None, bucket_width: int = 1) -> None:
         self.spec = spec
         self.slack = slack
-        self.store = RecordStore(columns, bucket_width)
+        self.in_panes = takes_panes(spec, slack)
+        self.store = RecordStore(pane_columns(columns) if self.in_panes else columns, bucket_width)
         self.heartbeat = _NOTHING
         self.late = 0
         self.on_time = 0
         # How many tuples came before each row of the window buffer (in its group, if tuples are counted so).
         self._seen: Ints = np.zeros(0, dtype=np.int64)
         self._totals: dict[int, int] = {}
-        self._running = None if spec.landmark is None else RunningAggregates(spec.aggregates)
+        self._running = None if spec.landmark is None else RunningAggregates(spec.aggregates, panes=self.in_panes)
 
     def push(self, rows: Rows, heartbeat: int | None = None) -> tuple[Results, Rows]:
         """Take rows, then the heartbeat; give the results that are now complete, and the late rows."""
         is_late = rows.attribute < self.heartbeat  # Kim 2010, Section 3; a tie is on time
-        late = rows.take(is_late) if is_late.any() else Rows.none(self.store.columns)
+        late = rows.take(is_late) if is_late.any() else Rows.none(len(rows.values))
         on_time = rows.take(~is_late) if len(late) else rows
         self.late += len(late)
         self.on_time += len(on_time)
-        if self.spec.landmark is not None:
+        if self.in_panes:
+            on_time = panes_of(self.spec, on_time)
+        elif self.spec.landmark is not None:
             on_time = on_time.take(on_time.attribute >= self.spec.landmark)
         self.store.insert(on_time)
         return self._advance(self.heartbeat if heartbeat is None else heartbeat), late
+
+    def push_panes(self, panes: Rows, heartbeat: int | None = None) -> Results:
+        """The same for rows that were reduced to panes elsewhere (``panes_of``), none of them late."""
+        self.on_time += int(panes.values[0].sum())
+        self.store.insert(panes)
+        return self._advance(self.heartbeat if heartbeat is None else heartbeat)
 
     def _advance(self, heartbeat: int) -> Results:
         heartbeat = max(heartbeat, self.heartbeat)  # Kim 2010, Section 3: it never retreats

@@ -73,6 +73,8 @@ def _path(plan: Plan) -> str:
         return "rows: the heartbeat is Spark's watermark, the query is Spark's own"
     if plan.path is Path.ORDERED:
         where = "in shards" if plan.sharded else "in one shard"
+        if plan.panes_where_read:
+            return f"ordered: panes are made where rows are read, the window operator adds them up, {where}"
         return f"ordered: the window operator, {where}"
     if not plan.in_panes:
         return "native: Spark aggregates rows copied into their windows (the plain route)"
@@ -107,6 +109,8 @@ def _slack(plan: Plan) -> str:
 def _cost(plan: Plan) -> str:
     if plan.path is Path.ROWS:
         return "what Spark's own watermark costs"
+    if plan.panes_where_read:
+        return "a few numbers per group and aggregate, and the panes of the wait; each row is touched once"
     if plan.kind is Kind.LANDMARK:
         return "a few numbers per group and aggregate, and the rows of the wait; each row is sorted once"
     if plan.path is Path.ORDERED:

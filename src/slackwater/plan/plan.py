@@ -78,3 +78,10 @@ class Plan:
     def in_panes(self) -> bool:
         """Whether overlapping windows share panes: every aggregate can be merged."""
         return self.path is Path.NATIVE and all(aggregate.mergeable for aggregate in self.aggregates)
+
+    @property
+    def panes_where_read(self) -> bool:
+        """Whether the ordered path takes panes that are made where rows are read: only what needs no order."""
+        names = [name for aggregate in self.aggregates for name, _ in aggregate.operator]
+        stepwise = self.kind is Kind.LANDMARK and self.window.slide is not None and not self.method_options
+        return stepwise and "first" not in names and "last" not in names

@@ -1,7 +1,7 @@
 """The ordered path: the window operator under Spark's state, one shard a task, under the heartbeat.
 
-Rows wait in Spark's state store as the operator's bytes, so a checkpoint holds them. A shard is asked when rows come
-for it, and when the heartbeat has passed the first row that it holds.
+Rows travel to their shard in parcels, and wait in Spark's state store as the operator's bytes, so a checkpoint holds
+them. A shard is asked when rows come for it, and when the heartbeat has passed the first row that it holds.
 """
 
 from __future__ import annotations
@@ -11,20 +11,17 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import (
-    ArrayType,
     BinaryType,
-    DataType,
     DoubleType,
-    LongType,
     NumericType,
     StringType,
     StructField,
@@ -32,16 +29,18 @@ from pyspark.sql.types import (
 )
 
 from slackwater.errors import InvalidStream
-from slackwater.kernel import Rows, WindowOperator, WindowSpec
+from slackwater.kernel import Rows, WindowOperator, WindowSpec, panes_of, takes_panes
+from slackwater.language import Measure
 from slackwater.plan import Kind, Plan
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
+from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, pack_results, packer, result_opener, unpacked
+from slackwater.spark.results import observe_parcels, observe_results
 
 _MS_US = 1000
-_RESULTS_A_ROW = 4096
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
 _VIEWS = itertools.count()
 _STATE = StructType([StructField("keys", StringType()), StructField("operator", BinaryType())])
@@ -57,67 +56,70 @@ def ordered_windows(
     keys, types = plain_types(spark, plan)
     group = group_key(plan, keys)
     rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"), group)
-    shard = F.pmod(F.xxhash64("key"), F.lit(shards if plan.sharded else 1))
-    rows = rows.select(F.timestamp_micros("at").alias("time"), shard.alias("shard"), "at", "key", *inputs)
-    stream = under_heartbeat(spark, rows, "time", promise.exchange, promise.name)
     window = _spec(spark, plan)
     slack = plan.method_options.get("slack_rows")
-    kinds: dict[str, DataType] = {
-        "start": LongType(),
-        "end": LongType(),
-        "key": LongType() if group.whole else StringType(),
-        **{f"value_{i}": DoubleType() for i in range(len(window.aggregates))},
-    }
-    # Results travel as arrays: what Spark's worker does for every row that comes back would cost more than all else.
-    schema = StructType([StructField(name, ArrayType(kind)) for name, kind in kinds.items()])
+    # Where panes will do, the task that read the rows makes them: next to nothing travels, and waits.
+    reduce = partial(panes_of, window) if takes_panes(window, slack) else None
+    pack = packer(shards if plan.sharded else 1, reduce)
+    parcels = rows.select("at", "key", *inputs).mapInArrow(pack, PARCEL_SCHEMA)
+    stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name)
 
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-        return advance_shard(window, len(inputs), slack, frames, state)
+        return advance_shard(window, len(inputs), slack, frames, state, with_edges=plan.measure is Measure.TIME)
 
-    grouped = stream.groupBy("shard")
-    results = grouped.applyInPandasWithState(
-        advance, schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout
-    ).selectExpr(f"inline(arrays_zip({', '.join(kinds)}))")
-    return _lowered(plan, results, group, types)
+    parcels = stream.groupBy("shard").applyInPandasWithState(
+        advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.EventTimeTimeout
+    )
+    if shape.ordered_having is None:
+        parcels = observe_parcels(parcels, promise.name)
+    key, values = "bigint" if group.whole else "string", [f"value_{i} double" for i in range(len(window.aggregates))]
+    opened = parcels.mapInArrow(
+        result_opener(group.whole), ", ".join(["start bigint", "end bigint", f"key {key}", *values])
+    )
+    results = _lowered(plan, opened, group, types)
+    # HAVING judges results one by one, and what it leaves out is not published
+    return results if shape.ordered_having is None else observe_results(results, promise.name)
 
 
 def advance_shard(
-    window: WindowSpec, columns: int, slack: int | None, frames: Iterable[pd.DataFrame], state: GroupState
+    window: WindowSpec,
+    columns: int,
+    slack: int | None,
+    frames: Iterable[pd.DataFrame],
+    state: GroupState,
+    *,
+    with_edges: bool = True,
 ) -> Iterator[pd.DataFrame]:
-    """One shard takes its rows and the heartbeat, and gives the results that are complete."""
+    """One shard takes its parcels and the heartbeat, and gives the results that are complete, in a parcel.
+
+    Beside it stand the number of results and, ``with_edges``, the newest window, in microseconds.
+    """
     operator = WindowOperator(window, columns, slack=slack)
-    keys: list[str | int | None] = []
+    numbers: dict[Key, int] = {}
     if state.exists:
         saved, data = state.get
-        keys = json.loads(saved)
+        numbers = {key: number for number, key in enumerate(json.loads(saved))}
         operator.resume(bytes(data))
-    numbers = {key: number for number, key in enumerate(keys)}
     parts = []
     for frame in frames:
-        codes, found = pd.factorize(frame["key"].to_numpy(), use_na_sentinel=False)
-        named = [None if isinstance(key, float) else key for key in found.tolist()]  # pandas' word for null is NaN
-        mapped = np.array([numbers.setdefault(key, len(numbers)) for key in named], dtype=np.int64)
-        values = [frame[f"input_{i}"].to_numpy(dtype=np.float64) for i in range(columns)]
-        parts.append(Rows.of(frame["at"].to_numpy(dtype=np.int64), mapped[codes], values))
+        for names, parcel in zip(frame["names"], frame["rows"], strict=True):
+            found, rows = unpacked(names, parcel)
+            own = np.array([numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
+            parts.append(Rows(rows.attribute, own[rows.keys], rows.values))
     watermark_ms = state.getCurrentWatermarkMs()
     # The watermark is a millisecond below the heartbeat; before the first one it is the epoch.
     heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else None
-    out, _ = operator.push(Rows.concat(parts, columns), heartbeat)
+    everything = Rows.concat(parts, operator.store.columns)
+    out = operator.push_panes(everything, heartbeat) if operator.in_panes else operator.push(everything, heartbeat)[0]
     keys = list(numbers)
     state.update((json.dumps(keys), operator.to_bytes()))
-    if operator.store.held:
-        first_ms = int(operator.store.slack_rows().attribute.min()) // _MS_US
-        state.setTimeoutTimestamp(max(first_ms, watermark_ms) + 1)
+    first = operator.store.first()
+    if first is not None:
+        state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)
     if len(out):
-        group = np.array(keys, dtype=np.int64 if isinstance(keys[0], int) else object)[out.keys]
-        made = {
-            "start": out.start,
-            "end": out.end,
-            "key": group,
-            **{f"value_{i}": column for i, column in enumerate(out.aggregates)},
-        }
-        cuts = range(0, len(out), _RESULTS_A_ROW)
-        yield pd.DataFrame({name: [c[cut : cut + _RESULTS_A_ROW] for cut in cuts] for name, c in made.items()})
+        start_us, end_us = (int(out.start.max()), int(out.end.max())) if with_edges else (None, None)
+        made = {"results": pack_results(out, keys), "count": len(out), "start_us": start_us, "end_us": end_us}
+        yield pd.DataFrame([made], dtype=object)  # of objects, since Spark's worker puts rows of None beside it
 
 
 @dataclass(frozen=True, slots=True)

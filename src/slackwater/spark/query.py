@@ -23,6 +23,7 @@ from slackwater.spark.ordered import landmark_us, ordered_windows
 from slackwater.spark.panes import native_windows
 from slackwater.spark.punctuations import with_punctuations
 from slackwater.spark.results import observe_results
+from slackwater.spark.sharding import MOST_SHARDS
 from slackwater.spark.standing_query import standing_query
 from slackwater.spark.streams import describe, registration_of, table_of
 from slackwater.spark.timeliness import DEFAULT_SPARK_LAW, with_max_delay
@@ -78,8 +79,8 @@ def run_query(
     location: str | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of a query."""
-    if shards < 1:
-        raise InvalidOption("invalid-shards", f"shards={shards!r}", "give one shard or more")
+    if not 1 <= shards <= MOST_SHARDS:
+        raise InvalidOption("invalid-shards", f"shards={shards!r}", f"use 1 to {MOST_SHARDS}")
     if query.precision is not None:
         mine = None if shards == DEFAULT_SHARDS else shards
         return standing_query(spark, query, name=name, method=method, shards=mine, location=location)
@@ -123,10 +124,10 @@ def run_query(
         return _around(spark, query, under_heartbeat(spark, observed, column, promise.exchange, promise.name))
     observed = observed_events(spark, events, promise, arrival, "leave out", keep_heartbeat=True)
     if plan.path is Path.NATIVE:
-        result = native_windows(spark, plan, observed, promise)
+        found = native_windows(spark, plan, observed, promise)
+        result = observe_results(found, promise.name, with_late_panes=plan.late is Late.PANES)
     else:
         result = ordered_windows(spark, plan, observed, promise, shards)
-    result = observe_results(result, promise.name, with_late_panes=plan.late is Late.PANES)
     if plan.late is Late.ROWS:
         return with_late_rows(plan, result, observed, columns, landmark_us(spark, plan))
     outer = plan.shape.outer if plan.shape is not None else None

@@ -28,3 +28,7 @@ SELECT sensor, PERCENTILE_APPROX(value, 0.5), COUNT(*) FILTER (WHERE value > 3) 
 FROM Sensors [RANGE 1 minute SLIDE 1 second ARRIVAL at DRATIO 1% DELAY 2 seconds] GROUP BY sensor WITH ERROR
 ---
 SELECT sensor, COUNT(*) AS n, SUM(value) FROM Sensors [RANGE 1 minute DELAY 2 seconds LATE ROWS] GROUP BY sensor
+---
+SELECT sensor, MAX(value), AVG(value) FROM Sensors [LANDMARK '2024-01-01' SLIDE 1 minute DRATIO 1%] GROUP BY sensor
+---
+SELECT store, LAST(serviceTime) FROM Services [LANDMARK 1000 SLIDE 100 WATTR orderID] GROUP BY store

@@ -1,0 +1,104 @@
+"""The ordered path's way through Python, without a JVM: rows to parcels, parcels to shards, results back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from slackwater.kernel import WindowSpec, panes_of, takes_panes
+from slackwater.spark.ordered import advance_shard
+from slackwater.spark.parcels import Key, opened, packer
+
+ORIGIN_US = 1_700_000_000_000_000
+AGGREGATES = (("count", -1), ("max", 0), ("sum", 0))
+
+
+class State:
+    """As much of Spark's state as a shard uses."""
+
+    def __init__(self) -> None:
+        self.get: tuple[str, bytes] | None = None
+        self.watermark_ms = 0
+        self.timeout_ms: int | None = None
+
+    @property
+    def exists(self) -> bool:
+        return self.get is not None
+
+    def update(self, value: tuple[str, bytes]) -> None:
+        self.get = value
+
+    def getCurrentWatermarkMs(self) -> int:
+        return self.watermark_ms
+
+    def setTimeoutTimestamp(self, at: int) -> None:
+        assert at > self.watermark_ms
+        self.timeout_ms = at
+
+
+def stream(keys: list[Key], seed: int) -> list[pa.Table]:
+    """Micro-batches of ten seconds, no row more than four seconds late; some values are null."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(4):
+        arrived = number * 10_000_000 + np.sort(rng.integers(0, 10_000_000, 300))
+        value = rng.integers(0, 100, 300).astype(float)
+        made.append(
+            pa.table(
+                {
+                    "at": ORIGIN_US + arrived - rng.integers(0, 4_000_000, 300),
+                    "key": pa.array([keys[i] for i in rng.integers(0, len(keys), 300)]),
+                    "input_0": pa.array(value, mask=rng.random(300) < 0.1),
+                }
+            )
+        )
+    return made
+
+
+def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> list[dict[str, Any]]:
+    """Every batch in two tasks; the heartbeat trails by five seconds."""
+    states: dict[int, State] = {}
+    found: list[dict[str, Any]] = []
+    pack = packer(shards, partial(panes_of, spec) if takes_panes(spec, None) else None)
+    for number, table in enumerate(batches):
+        halves = (table.slice(0, 150), table.slice(150))
+        parcels = pa.Table.from_batches(p for half in halves for p in pack(iter(half.to_batches(40)))).to_pandas()
+        for shard in parcels["shard"].unique():
+            state = states.setdefault(shard, State())
+            state.watermark_ms = ORIGIN_US // 1000 + (number + 1) * 10_000 - 5_000 - 1
+            mine = parcels[parcels["shard"] == shard]
+            for frame in advance_shard(spec, 1, None, [mine], state):  # type: ignore[arg-type]
+                results = [row for parcel in frame["results"] for row in opened(parcel, whole).to_pylist()]
+                assert (frame["count"].sum(), frame["end_us"].max()) == (len(results), max(r["end"] for r in results))
+                found += results
+            assert state.timeout_ms is not None, "rows wait: the shard must be asked again"
+    return found
+
+
+@pytest.mark.parametrize("keys", [["a", "b", None, "c"], [3, -1, 10**15, 7]], ids=["texts", "numbers"])
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("landmark", [None, ORIGIN_US + 3_000_000], ids=["per row", "landmark"])
+def test_results_are_those_of_all_rows(keys: list[Key], shards: int, landmark: int | None) -> None:
+    length, slide = 6_000_000, 2_000_000
+    spec = WindowSpec(length, None if landmark is None else slide, aggregates=AGGREGATES, landmark=landmark)
+    batches = stream(keys, seed=shards)
+    heartbeat = ORIGIN_US + 35_000_000
+    rows = [(r["at"], r["key"], r["input_0"]) for table in batches for r in table.to_pylist()]
+    if landmark is None:
+        asked = [(at - length, at, key) for at, key, _ in rows if at < heartbeat]
+        inside = [[v for a, k, v in rows if k == key and start < a <= end] for start, end, key in asked]
+    else:
+        steps = {(landmark + ((at - landmark) // slide + 1) * slide, key) for at, key, _ in rows if at >= landmark}
+        asked = [(landmark, end, key) for end, key in steps if end <= heartbeat]
+        inside = [[v for a, k, v in rows if k == key and start <= a < end] for start, end, key in asked]
+    expected = []
+    for (start, end, key), values in zip(asked, inside, strict=True):
+        known = [value for value in values if value is not None]
+        folded = (float(len(values)), max(known, default=np.nan), sum(known) if known else np.nan)
+        expected.append(repr((start, end, key, *folded)))
+    found = [tuple(row.values()) for row in run(spec, batches, shards, isinstance(keys[0], int))]
+    assert sorted(map(repr, found)) == sorted(expected) and len(found) > 50
