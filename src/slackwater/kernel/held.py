@@ -98,7 +98,7 @@ class HeldAnswers:
         wide[:, 0], wide[:, 1] = held.value, np.where(held.relative, -held.bound, held.bound)
         rows[:, _CAUTION], rows[:, _LASTING], rows[:, _MEAN_TICKS] = held.caution, held.lasting, held.mean_ticks
         rows.view(np.int32)[:, _TICK] = held.tick
-        self._rows[due] = rows.view(_ROW).ravel()
+        np.put(self._rows, due, rows.view(_ROW).ravel(), mode="clip")
         self._count[due] = held.count
 
     def ticks(self, due: Ints) -> Ints:
@@ -117,6 +117,10 @@ class HeldAnswers:
     def resume(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
         """Go on from the rows of a snapshot."""
         self._wide[into, 0] = snapshot["held"]
-        self._block[into, _CAUTION:_TICK] = snapshot["learned"]
         self._whole[into, _TICK] = snapshot["tick"]
+        self.learned(snapshot, into)
+
+    def learned(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
+        """Take over what was learned, and no answer."""
+        self._block[into, _CAUTION:_TICK] = snapshot["learned"]
         self._count[into] = snapshot["count"]
