@@ -1,293 +1,209 @@
 """Load shedding on real Spark: an expensive query is overloaded, and every law gets the same input.
 
-    python benchmarks/shedding.py                     # all parts, ten minutes or more
-    python benchmarks/shedding.py --part overload --overload 2 --law ctrl-batch --seconds 40
-    python benchmarks/shedding.py --trace counts.parquet --speed 10
+    python benchmarks/shedding.py                     # all parts, some fifteen minutes
+    python benchmarks/shedding.py --part overload --overload 2 --law ctrl-batch
+    python benchmarks/shedding.py --trace counts.parquet --speed 10 --seconds 60
 
-Parts: ``overload`` (delay, violations, loss), ``idle`` (what it costs when there is nothing to shed), ``unbiased``
-(shed sums and counts against the truth), ``step`` (the cost of one controller step). On a busy machine timings mean
-little.
+Parts: ``overload`` (delay, violations, loss, law by law), ``response`` (what Spark does with a step, Tu 2006, Fig. 5),
+``idle`` (what it costs when there is nothing to shed), ``unbiased`` (shed sums and counts against the truth), ``step``
+(the cost of one controller step). What the query bears is measured first, in the same session. On a busy machine
+timings mean little.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
-import matplotlib
-
-matplotlib.use("Agg")
-import itertools
-
-import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 
 import slackwater as sw
+from shedding_plots import plot_response, plot_runs
+from shedding_query import Plant, Ran, Terrace, back_to_back, identify, run_law, warm_up
 from slackwater.control.shedding import make_law
-from slackwater.control.shedding.microbatch import AIM, MicroBatch, MicroBatchController
+from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController
 from slackwater.promises import Timeliness
-from slackwater.sim.shedding import rows_from_rates, web_rates
+from slackwater.sim.shedding import step_rates, web_rates
 from slackwater.sim.shedding.recorded import read_arrivals
-from slackwater.spark.delay_keeper import DelayRecord
-from slackwater.spark.replay import replay
 from slackwater.spark.session import local_session
-from slackwater.spark.supervisor import supervisor_of
 
 Floats = NDArray[np.float64]
 
-PARTS = ("overload", "idle", "unbiased", "step")
+PARTS = ("overload", "response", "idle", "unbiased", "step")
 LAWS = ("none", "aurora", "baseline", "ctrl-batch")
-WARM_UP_S = 15
-CALM_RATIO = 0.3
-CALIBRATION_S = 15
-
-
-def expensive(work: int) -> Column:
-    """A value that takes ``work`` sines to compute."""
-    return F.expr(f"aggregate(sequence(1, {work}), value, (a, i) -> a + sin(a + i))")
+CALM_S = 5
+RISE_S = 4
+FULL_S = CALM_S + RISE_S
+CALM_RATIO = 0.35
+AFTER_S = 2
+DEARER = 1.5
+STEP_LOADS = (0.5, 0.8, 1.2, 1.6)
+STEP_AT_S, STEP_S = 5, 16
 
 
 @dataclass
 class Run:
-    """One law under one overload."""
+    """One law under one overload; delays are those of rows that were kept, from arrival to commit."""
 
     law: str
     overload: float
+    overload_in_run: float
     mean_delay_s: float
-    settled_delay_s: float
     accumulated_violation_s: float
-    batch_violation_s: float
+    delayed_rows: int
     max_overshoot_s: float
     loss_ratio: float
+    planned_loss_ratio: float
     least_loss_ratio: float
     rows: int
     unfinished_rows: int
     batches: int
-    fixed_s: float
-    cost_s: float
-    load_per_s: float
-    decided_for_next_ratio: float
+    in_time_ratio: float
 
 
-def rough_capacity_per_s(spark: SparkSession, work: int) -> float:
-    """Rows a second that all cores can do in a batch job: where to begin to look for the capacity."""
-    rows, best = 4000, 0.0
-    for _ in range(3):
-        started = time.perf_counter()
-        frame = (
-            spark.range(rows).selectExpr("cast(id as double) value").repartition(2).select(expensive(work).alias("c"))
-        )
-        frame.agg(F.sum("c")).collect()
-        best = max(best, rows / (time.perf_counter() - started))
-    return best
-
-
-def capacity_per_s(spark: SparkSession, work: int, target_s: float, folder: Path) -> float:
-    """Rows a second that the query itself bears, by a saturated run of it: same source, same trigger, nothing shed.
-
-    Batches back to back take d0 + c·rows; a batch may take as long as keeps the mean delay at the target.
-    """
-    folder.mkdir(parents=True)
-    rates = np.full(CALIBRATION_S, 3.0 * rough_capacity_per_s(spark, work))
-    history, _, _ = run_law(spark, "none", rates, target_s, work, folder, steady=False)
-    points = np.array([(r.batch.kept, r.batch.duration_s) for r in history[2:] if r.batch.kept > 0])
-    if len(points) < 3 or np.ptp(points[:, 0]) == 0:
-        return float(points[:, 0].sum() / points[:, 1].sum())
-    cost_s, fixed_s = np.polyfit(points[:, 0], points[:, 1], 1)
-    return sustained_per_s(float(cost_s), float(fixed_s), target_s)
-
-
-def sustained_per_s(cost_s: float, fixed_s: float, target_s: float) -> float:
-    """The capacity while batches take as long as the target lets them: a delay of 1.5 batches, aimed a little below."""
-    return (1 - max(fixed_s, 0.0) / (target_s * AIM / 1.5)) / cost_s
-
-
-def burst_rates(seconds: int, mean_per_s: float, trace: Path | None, speed: float) -> Floats:
-    """The overload, second by second: a recorded trace at that mean, or web-like bursts."""
+def bursts(seconds: int, trace: Path | None, speed: float) -> tuple[Floats, Floats]:
+    """A calm stretch and the busiest stretch of a trace (or of web-like bursts), each with a mean of one."""
     if trace is None:
-        return web_rates(np.random.default_rng(2006), seconds, mean_per_s, sources=40)
-    arrivals_s = read_arrivals(trace) / speed
-    counts = np.bincount(arrivals_s.astype(np.int64))
-    # the busiest stretch of that length
+        counts = web_rates(np.random.default_rng(2006), 10 * seconds, 100.0, sources=40)
+    else:
+        counts = np.bincount((read_arrivals(trace) / speed).astype(np.int64)).astype(np.float64)
     sums = np.convolve(counts, np.ones(seconds), mode="valid")
     first = int(sums.argmax())
-    chosen = counts[first : first + seconds].astype(np.float64)
-    return chosen * (mean_per_s / chosen.mean())
+    calm = counts[first - CALM_S : first] if first >= CALM_S else counts[first + seconds : first + seconds + CALM_S]
+    busy = counts[first : first + seconds]
+    return calm / calm.mean(), busy / busy.mean()
 
 
-def run_law(
-    spark: SparkSession, law: str, rates: Floats, target_s: float, work: int, folder: Path, steady: bool
-) -> tuple[list[DelayRecord], Floats, float]:
-    """The history of one run, when its rows arrived, and when that began."""
-    arrivals_s = rows_from_rates(rates)
-    start_s = time.time() + 5.0
-    source = _steady(spark, rates) if steady else _bursts(spark, arrivals_s, start_s, folder)
-    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law)
-    result = events.select("shed_weight", expensive(work).alias("c")).agg(
-        sw.estimated_count().alias("rows"), F.sum("c").alias("total")
-    )
-    query = (
-        result.writeStream.outputMode("complete")
-        .format("memory")
-        .queryName("shedding")
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(processingTime="1 second")
-        .start()
-    )
-    deadline_s = start_s + len(rates) + 2 * target_s + 5.0
-    keeper = None
-    while time.time() < deadline_s:
-        query.awaitTermination(0.5)
-        keepers = supervisor_of(spark).delay_keepers_of(str(query.id), -1)
-        keeper = keepers[0] if keepers else None
-        if keeper is not None and keeper.ledger.input >= len(arrivals_s):
-            break
-    query.stop()
-    assert keeper is not None
-    history = list(keeper.history)
-    if steady:
-        # row i arrives at i/rate; the first batch, which is whole, tells when the first row did
-        first = history[0].batch
-        assert first.mean_arrival_s is not None
-        start_s = first.mean_arrival_s - (first.rows - 1) / 2 / float(rates[0])
-    return history, arrivals_s, start_s
+def overload_rates(
+    plant: Plant, target_s: float, overload: float, seconds: int, trace: Path | None, speed: float
+) -> tuple[Floats, Terrace]:
+    """The input second by second: calm, a rise of some seconds to so many times what the query bears, then calm again.
+
+    In the middle third of the overload a row costs half as much again, and the capacity is lower by as much.
+    """
+    terrace = Terrace(FULL_S + seconds / 3, FULL_S + 2 * seconds / 3, DEARER)
+    calm, busy = bursts(seconds, trace, speed)
+    capacity_per_s = plant.capacity_per_s(target_s)
+    mean_per_s = capacity_per_s * float(np.mean(1.0 / terrace.factors(FULL_S + np.arange(seconds))))
+    quiet = CALM_RATIO * capacity_per_s
+    rise = np.geomspace(quiet, overload * mean_per_s, RISE_S + 2)[1:-1]
+    return np.concatenate([quiet * calm, rise, overload * mean_per_s * busy, np.full(AFTER_S, quiet)]), terrace
 
 
-def _bursts(spark: SparkSession, arrivals_s: Floats, start_s: float, folder: Path) -> DataFrame:
-    np.save(folder / "arrivals.npy", arrivals_s)
-    return replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
-
-
-def _steady(spark: SparkSession, rates: Floats) -> DataFrame:
-    """Spark's own rate source: needs no Python worker, has no bursts, and offers rows once a second."""
-    rows = spark.readStream.format("rate").option("rowsPerSecond", round(float(rates[0]))).load()
-    return rows.selectExpr("value id", "timestamp arrived", "cast(value * 7919 % 1000 as double) value")
-
-
-def warm_up(spark: SparkSession, work: int, folder: Path) -> None:
-    """Load and compile everything once, so that the first run does not pay for all."""
-    rows = _steady(spark, np.full(1, 100.0))
-    result = sw.with_max_delay(rows, "1 hour", arrival="arrived").agg(F.sum(expensive(work)), sw.estimated_count())
-    writer = result.writeStream.outputMode("complete").format("memory").queryName("warm_up")
-    query = writer.option("checkpointLocation", str(folder)).start()
-    patience_s = time.monotonic() + 180
-    while time.monotonic() < patience_s and (query.lastProgress is None or query.lastProgress["batchId"] < 8):
-        query.awaitTermination(0.2)
-    query.stop()
-
-
-def measure(
-    law: str,
-    overload: float,
-    history: list[DelayRecord],
-    arrivals_s: Floats,
-    start_s: float,
-    target_s: float,
-    seconds: int,
-) -> Run:
-    """The figures of merit, from the arrival of every row and the commit of its batch."""
-    delays, weights = np.full(len(arrivals_s), np.nan), np.zeros(len(arrivals_s))
-    first, batch_violation_s, shed = 0, 0.0, 0
-    for record in history:
+def delays_and_shares(ran: Ran) -> tuple[Floats, Floats]:
+    """For every row that was read its delay if it was kept, and the chance of that; NaN for one never read."""
+    delays_s, shares = np.full(len(ran.arrivals_s), np.nan), np.zeros(len(ran.arrivals_s))
+    first = 0
+    for record in ran.history:
         batch = record.batch
-        last = min(first + batch.rows, len(arrivals_s))
-        committed_s = batch.started_s + batch.duration_s - start_s
-        delays[first:last] = committed_s - arrivals_s[first:last]
-        weights[first:last] = batch.kept / max(batch.rows, 1)
-        if last > first and arrivals_s[last - 1] >= WARM_UP_S:
-            mean_s = float(delays[first:last].mean())
-            batch_violation_s += max(mean_s - target_s, 0.0) * batch.kept
-        first = last
-    during = (arrivals_s >= WARM_UP_S) & (arrivals_s < WARM_UP_S + seconds)
-    settled = during & (arrivals_s >= WARM_UP_S + seconds / 3)
-    known = np.isfinite(delays)
-    shed = int(np.round((1 - weights)[during & known].sum()))
-    points = np.array([(r.batch.kept, r.batch.duration_s) for r in history[1:] if r.batch.kept > 0])
-    cost_s, fixed_s = np.polyfit(points[:, 0], points[:, 1], 1)
-    used = [(b.shed_ratio, a.decision.shed_ratio) for a, b in itertools.pairwise(history)]
-    load_per_s = float(during.sum() / seconds)
-    capacity = sustained_per_s(float(cost_s), float(fixed_s), target_s)
-    excess = np.where(known, np.maximum(delays - target_s, 0.0), 0.0) * (arrivals_s >= WARM_UP_S)
+        rows = slice(first, min(first + batch.rows, len(delays_s)))
+        delays_s[rows] = batch.started_s + batch.duration_s - ran.start_s - ran.arrivals_s[rows]
+        shares[rows] = batch.kept / batch.rows
+        first += batch.rows
+    return delays_s, shares
 
-    def mean(chosen: NDArray[np.bool_]) -> float:
-        chosen = chosen & known
-        return float((delays[chosen] * weights[chosen]).sum() / max(weights[chosen].sum(), 1e-9))
 
+def measure(law: str, overload: float, ran: Ran, plant: Plant, terrace: Terrace, target_s: float, seconds: int) -> Run:
+    """The figures of merit: violations since the load began to rise, delay and loss while it was at its height."""
+    delays_s, shares = delays_and_shares(ran)
+    unread = np.isnan(delays_s)
+    # a row that was not reached in time has waited at least until then; there is no shedding in what was not read
+    delays_s[unread], shares[unread] = np.maximum(ran.end_s - ran.arrivals_s[unread], 0.0), 1.0
+    since = ran.arrivals_s >= CALM_S
+    during = (ran.arrivals_s >= FULL_S) & (ran.arrivals_s < FULL_S + seconds)
+    excess_s = np.maximum(delays_s - target_s, 0.0)
+    # what a plain row really cost in this run, the calibrated fixed cost taken as given
+    factors, first, work, spent_s = terrace.factors(ran.arrivals_s), 0, 0.0, 0.0
+    for record in ran.history:
+        rows = slice(first, first + record.batch.rows)
+        first = rows.stop
+        if ran.arrivals_s[rows][0] >= CALM_S:
+            work += float((factors[rows] * shares[rows]).sum())
+            spent_s += record.batch.duration_s - plant.fixed_s
+    in_run = Plant(plant.fixed_s, spent_s / work).capacity_per_s(target_s) / plant.capacity_per_s(target_s)
+    in_force = [abs(a.decision.shed_ratio - b.shed_ratio) < 1e-5 for a, b in itertools.pairwise(ran.history)]
     return Run(
         law=law,
         overload=overload,
-        mean_delay_s=mean(during),
-        settled_delay_s=mean(settled),
-        accumulated_violation_s=float((excess * weights).sum()),
-        batch_violation_s=batch_violation_s,
-        max_overshoot_s=float(excess.max()),
-        loss_ratio=shed / max(int((during & known).sum()), 1),
-        least_loss_ratio=max(0.0, 1 - capacity / load_per_s),
-        rows=len(arrivals_s),
-        unfinished_rows=int((~known).sum()),
-        batches=len(history),
-        fixed_s=float(fixed_s),
-        cost_s=float(cost_s),
-        load_per_s=load_per_s,
-        decided_for_next_ratio=float(np.mean([abs(a - b) < 1e-5 for a, b in used])),
+        overload_in_run=overload / in_run,
+        mean_delay_s=float((delays_s * shares)[during].sum() / shares[during].sum()),
+        accumulated_violation_s=float((excess_s * shares)[since].sum()),  # Tu 2006, §5
+        delayed_rows=round(float(shares[since & (excess_s > 0)].sum())),
+        max_overshoot_s=float(excess_s[since].max()),
+        loss_ratio=float(1.0 - shares[during].sum() / during.sum()),
+        planned_loss_ratio=1.0 - 1.0 / overload,
+        least_loss_ratio=max(1.0 - in_run / overload, 0.0),
+        rows=len(ran.arrivals_s),
+        unfinished_rows=int(unread.sum()),
+        batches=len(ran.history),
+        in_time_ratio=float(np.mean(in_force)),
     )
 
 
-def plot(path: Path, title: str, history: list[DelayRecord], start_s: float, target_s: float) -> None:
-    """Delay and shed ratio over time."""
-    figure, (above, below) = plt.subplots(2, 1, figsize=(9, 6), sharex=True)
-    at = [record.batch.started_s - start_s for record in history if record.decision.delay_s is not None]
-    above.plot(at, [r.decision.delay_s for r in history if r.decision.delay_s is not None], marker=".")
-    above.axhline(target_s, color="black", linestyle="--", linewidth=0.8)
-    above.set_ylabel("mean delay (s)")
-    above.set_title(title)
-    below.step([r.batch.started_s - start_s for r in history], [r.shed_ratio for r in history], where="post")
-    below.set_ylabel("shed ratio")
-    below.set_xlabel("time (s)")
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+def response(spark: SparkSession, plant: Plant, work: int, target_s: float, folder: Path, out: Path) -> dict[str, Any]:
+    """Spark's own dynamics: steps to several loads, nothing shed, against D(k+1) = d0 + c·λ·W(k)."""
+    runs, before = {}, plant
+    for load in STEP_LOADS:
+        high_per_s = load / plant.cost_s
+        rates = step_rates(STEP_S, 0.2 / plant.cost_s, high_per_s, at_s=STEP_AT_S)
+        runs[load] = run_law(spark, "none", rates, target_s, work, folder / f"step-{load:g}")
+    # identified from the steps themselves: a line through all their batches but the first two
+    points = np.array([(r.batch.rows, r.batch.duration_s) for ran in runs.values() for r in ran.history[2:]])
+    cost_s, fixed_s = np.polyfit(points[:, 0], points[:, 1], 1)
+    explained = float(np.corrcoef(points[:, 0], points[:, 1])[0, 1] ** 2)
+    plant = Plant(float(fixed_s), float(cost_s))
+    # in units of what a row really cost
+    runs = {load * plant.cost_s / before.cost_s: ran for load, ran in runs.items()}
+    plot_response(out / "response.png", runs, plant, STEP_AT_S)
+    result: dict[str, Any] = {"plant": asdict(plant), "explained": explained, "batches": len(points), "loads": {}}
+    for load, ran in runs.items():
+        batches = [r.batch for r in ran.history if STEP_AT_S < r.batch.started_s - ran.start_s - 1 < STEP_S]
+        measured = np.array([b.duration_s for b in batches])
+        modelled = plant.fixed_s + plant.cost_s * np.array([b.rows for b in batches])
+        result["loads"][f"{load:.2f}"] = {
+            "duration_s": measured.round(3).tolist(),
+            "modelled_s": modelled.round(3).tolist(),
+            "rms_error_ratio": float(np.sqrt(np.mean((measured / modelled - 1.0) ** 2))),
+        }
+    return result
 
 
-def idle_ratio(spark: SparkSession, work: int, rows: int, folder: Path) -> dict[str, float]:
-    """Throughput with the promise / without, on the same rows, when nothing needs shedding: best of three each."""
-    np.save(folder / "all.npy", np.zeros(rows))
-    seconds: dict[str, list[float]] = {"without": [], "with": []}
+def idle(
+    spark: SparkSession, plant: Plant, work: int, rows: int, target_s: float, trace: Path | None, folder: Path
+) -> dict[str, float]:
+    """Throughput with the promise / without, by turns, in batches near the target; and what a bearable load loses."""
+    seconds: dict[bool, list[float]] = {False: [], True: []}
     shed = 0
-    for repetition in range(4):
-        for kind in seconds:
-            events: DataFrame = replay(spark, folder / "all.npy", 0)
-            if kind == "with":
-                events = sw.with_max_delay(events, "1 hour", arrival=None)
-            query = (
-                events.select(expensive(work).alias("c"))
-                .agg(F.sum("c"))
-                .writeStream.outputMode("complete")
-                .format("memory")
-                .queryName("idle")
-                .option("checkpointLocation", str(folder / f"idle-{kind}-{repetition}"))
-                .trigger(availableNow=True)
-                .start()
-            )
-            query.awaitTermination()
-            progress = query.lastProgress
-            assert progress is not None
-            if repetition:
-                seconds[kind].append(progress["durationMs"]["triggerExecution"] / 1e3)
-            if kind == "with":
-                (keeper,) = supervisor_of(spark).delay_keepers_of(str(query.id), int(progress["batchId"]))
-                shed += keeper.ledger.shed
-    best = {kind: min(times) for kind, times in seconds.items()}
-    return {**best, "throughput_ratio": best["without"] / best["with"], "shed": float(shed), "rows": float(rows)}
+    plain_s, _ = back_to_back(spark, work, rows, 7, folder / "idle-probe", promised=False)
+    rows = int(rows * target_s / 1.5 / float(np.median(plain_s)))
+    for turn, promised in itertools.product(range(3), (False, True)):
+        durations_s, more = back_to_back(spark, work, rows, 7, folder / f"idle-{turn}-{promised}", promised)
+        seconds[promised] += durations_s.tolist()
+        shed += more
+    without_s, with_s = float(np.median(seconds[False])), float(np.median(seconds[True]))
+    calm, busy = bursts(20, trace, 10.0)
+    rates = 0.5 * plant.capacity_per_s(target_s) * np.concatenate([calm, busy])
+    ran = run_law(spark, "ctrl-batch", rates, target_s, work, folder / "bearable")
+    return {
+        "rows_a_batch": rows,
+        "without_s": without_s,
+        "with_s": with_s,
+        "throughput_ratio": without_s / with_s,
+        "shed": shed,
+        "bearable_load_rows": sum(r.batch.rows for r in ran.history),
+        "bearable_load_shed": sum(r.batch.rows - r.batch.kept for r in ran.history),
+    }
 
 
 def unbiased(spark: SparkSession, runs: int = 200, rows: int = 2000) -> dict[str, float]:
@@ -333,13 +249,12 @@ def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
 @click.option("--part", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part (may be repeated).")
 @click.option("--law", "laws", multiple=True, default=LAWS, show_default=True)
 @click.option("--overload", "overloads", multiple=True, type=float, default=(2.0, 4.0), show_default=True)
-@click.option("--seconds", default=60, show_default=True, help="How long the overload lasts.")
+@click.option("--seconds", default=30, show_default=True, help="How long the overload lasts.")
 @click.option("--target", "target_s", default=2.0, show_default=True, help="The delay to keep, in seconds.")
-@click.option("--work", default=1000, show_default=True, help="Sines a row.")
-@click.option("--capacity", type=float, help="Rows a second that count as capacity; else a saturated run tells.")
+@click.option("--work", default=2000, show_default=True, help="Sines a row.")
+@click.option("--warm-up", "warm_up_s", default=60.0, show_default=True, help="Seconds to compile everything.")
 @click.option("--trace", type=click.Path(exists=True, path_type=Path), help="A recorded trace for the bursts.")
-@click.option("--steady", is_flag=True, help="A constant overload from Spark's rate source instead of bursts.")
-@click.option("--speed", default=1.0, show_default=True, help="Replay the trace so many times as fast.")
+@click.option("--speed", default=10.0, show_default=True, help="Replay the trace so many times as fast.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("bench-shedding"), show_default=True)
 def main(
     parts: tuple[str, ...],
@@ -348,69 +263,88 @@ def main(
     seconds: int,
     target_s: float,
     work: int,
-    capacity: float | None,
+    warm_up_s: float,
     trace: Path | None,
-    steady: bool,
     speed: float,
     out: Path,
 ) -> None:
     """Overload a genuinely expensive query and see what each law makes of it."""
-    console = Console()
+    console = Console(width=140)
     out.mkdir(parents=True, exist_ok=True)
-    chosen = parts or PARTS
-    report: dict[str, object] = {}
+    chosen = set(parts or PARTS)
+    trace = trace or _recorded()
+    report: dict[str, Any] = {"trace": None if trace is None else trace.name, "target_s": target_s}
     if "step" in chosen:
         report["step_us"] = step_us()
         console.print(f"one controller step: {report['step_us']:.0f} µs")
-    if {"overload", "idle", "unbiased"} & set(chosen):
+    if chosen - {"step"}:
         with local_session("slackwater-bench-shedding") as spark, tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
             if "unbiased" in chosen:
                 report["unbiased"] = unbiased(spark)
                 console.print("unbiased:", report["unbiased"])
+            if chosen & {"overload", "response", "idle"}:
+                rows = warm_up(spark, work, warm_up_s, folder)
+                plant = identify(spark, work, rows, folder)
+                report["plant"] = {**asdict(plant), "capacity_per_s": plant.capacity_per_s(target_s)}
+                console.print("what the query bears:", report["plant"])
             if "idle" in chosen:
-                report["idle"] = idle_ratio(spark, work, 20_000, Path(temporary))
+                report["idle"] = idle(spark, plant, work, rows, target_s, trace, folder)
                 console.print("idle:", report["idle"])
+            if "response" in chosen:
+                report["response"] = response(spark, plant, work, target_s, folder, out)
+                console.print("response:", report["response"])
             if "overload" in chosen:
-                warm_up(spark, work, Path(temporary) / "warm-up")
-                calibration = Path(temporary) / "calibration"
-                per_s = capacity_per_s(spark, work, target_s, calibration) if capacity is None else capacity
-                console.print(f"capacity {per_s:,.0f} rows/s")
-                runs = []
+                report["overload"] = []
                 for overload in overloads:
-                    calm, burst = np.full(WARM_UP_S, CALM_RATIO * per_s), overload * per_s
-                    rates = (
-                        np.full(WARM_UP_S + seconds, float(round(burst)))
-                        if steady
-                        else np.concatenate([calm, burst_rates(seconds, burst, trace, speed), calm])
-                    )
+                    rates, terrace = overload_rates(plant, target_s, overload, seconds, trace, speed)
+                    rans: dict[str, Ran] = {}
                     for law in laws:
-                        folder = Path(temporary) / f"{law}-{overload:g}"
-                        folder.mkdir()
-                        history, arrivals_s, start_s = run_law(spark, law, rates, target_s, work, folder, steady)
-                        runs.append(measure(law, overload, history, arrivals_s, start_s, target_s, seconds))
-                        title = f"{law} at {overload:g}× capacity, target {target_s:g} s"
-                        plot(out / f"{law}-{overload:g}.png", title, history, start_s, target_s)
-                        console.print(runs[-1])
-                report["overload"] = [asdict(run) for run in runs]
-                console.print(_table(runs))
+                        ran = run_law(spark, law, rates, target_s, work, folder / f"{law}-{overload:g}", terrace)
+                        run = measure(law, overload, ran, plant, terrace, target_s, seconds)
+                        rans[law] = ran
+                        batches = [asdict(record) for record in ran.history]
+                        (out / f"{law}-{overload:g}.json").write_text(json.dumps(batches, indent=1))
+                        report["overload"].append(asdict(run))
+                        console.print(run)
+                    plot_runs(out / f"overload-{overload:g}.png", rans, rates, plant, terrace, overload, target_s)
+                console.print(_table(report["overload"]))
     (out / "report.json").write_text(json.dumps(report, indent=2))
 
 
-def _table(runs: list[Run]) -> Table:
+def _recorded() -> Path | None:
+    """The web server's trace, if it lies beside the project."""
+    path = Path(__file__).parents[2] / "shared" / "data" / "nasa_rate.parquet"
+    return path if path.exists() else None
+
+
+def _table(runs: list[dict[str, Any]]) -> Table:
     table = Table(title="on Spark")
-    for column in ("law", "load", "mean delay", "settled", "violation", "of batch means", "overshoot", "loss", "least"):
+    for column in (
+        "law",
+        "load",
+        "in run",
+        "mean delay",
+        "violation",
+        "delayed",
+        "overshoot",
+        "loss",
+        "least",
+        "unfinished",
+    ):
         table.add_column(column, justify="right")
     for run in runs:
         table.add_row(
-            run.law,
-            f"{run.overload:g}×",
-            f"{run.mean_delay_s:.2f} s",
-            f"{run.settled_delay_s:.2f} s",
-            f"{run.accumulated_violation_s:,.0f} s",
-            f"{run.batch_violation_s:,.0f} s",
-            f"{run.max_overshoot_s:.2f} s",
-            f"{run.loss_ratio:.1%}",
-            f"{run.least_loss_ratio:.1%}",
+            run["law"],
+            f"{run['overload']:g}×",
+            f"{run['overload_in_run']:.1f}×",
+            f"{run['mean_delay_s']:.2f} s",
+            f"{run['accumulated_violation_s']:,.0f} s",
+            f"{run['delayed_rows']:,}",
+            f"{run['max_overshoot_s']:.2f} s",
+            f"{run['loss_ratio']:.1%}",
+            f"{run['least_loss_ratio']:.1%}",
+            f"{run['unfinished_rows']:,}",
         )
     return table
 

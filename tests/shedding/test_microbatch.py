@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from slackwater.control.shedding import make_law
-from slackwater.control.shedding.microbatch import AIM, MOST_SHED, BatchCostMonitor, MicroBatch, MicroBatchController
+from slackwater.control.shedding.batch_cost import BatchCostMonitor
+from slackwater.control.shedding.microbatch import AIM, MOST_SHED, MicroBatch, MicroBatchController
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding import rows_from_rates
 from slackwater.sim.shedding.microbatch import MicroBatchRun, run_micro_batches
@@ -41,12 +42,17 @@ def mean_delay_s(result: MicroBatchRun, rates: np.ndarray, start_s: float, end_s
 def test_the_delay_settles_at_the_target_and_no_more_is_lost_than_must_be(
     overload: float, trigger_s: float, lag: int
 ) -> None:
-    # at the target D = 2·0.95/1.5 s, of which 0.15 s are the batch's own: the capacity is (1 − 0.15/D)/0.001
+    # at the target D = 2·0.92/1.5 s, of which 0.15 s are the batch's own: the capacity is (1 − 0.15/D)/0.001
     duration_s = AIM * TARGET_S / 1.5
     capacity_per_s = (1 - FIXED_S / duration_s) / COST_S
     rates = np.full(300, overload * capacity_per_s)
     result = run("ctrl-batch", rates, trigger_s=trigger_s, lag=lag)
-    assert mean_delay_s(result, rates, 100, 290) == pytest.approx(AIM * TARGET_S, rel=0.05)
+    settled_s = mean_delay_s(result, rates, 100, 290)
+    if lag:
+        # it then reckons with the wrong batch: what is promised is 15 % around the target
+        assert settled_s == pytest.approx(TARGET_S, rel=0.15)
+    else:
+        assert settled_s == pytest.approx(AIM * TARGET_S, rel=0.05)
     settled = [batch for batch in result.batches if 100 < batch.started_s < 290]
     loss = 1 - sum(batch.kept for batch in settled) / sum(batch.rows for batch in settled)
     assert loss == pytest.approx(1 - 1 / overload, rel=0.05)
@@ -79,7 +85,7 @@ def test_nothing_is_shed_below_capacity() -> None:
 
 
 def test_nothing_is_shed_where_longer_batches_bear_the_load() -> None:
-    # a batch of one second could do 850 rows/s, one of the target's duration (1.27 s) 881 rows/s; the fixed cost must
+    # a batch of one second could do 850 rows/s, one of the target's duration (1.23 s) 878 rows/s; the fixed cost must
     # have been seen before, on a load that varies
     varied = np.random.default_rng(1).uniform(200, 700, 40)
     assert run("ctrl-batch", np.concatenate([varied, np.full(60, 865.0)]), noise=0.0).loss_ratio == 0.0
@@ -94,11 +100,28 @@ def test_the_loss_ends_within_a_few_batches_of_a_burst() -> None:
 
 def test_fixed_and_marginal_cost_are_told_apart() -> None:
     monitor = BatchCostMonitor()
-    for kept in (100, 400, 1000, 300, 800, 1500):
+    for kept in (100, 400, 1000, 300, 800, 1500) * 2:
         monitor.observe(kept, FIXED_S + COST_S * kept)
-    assert monitor.cost_s == pytest.approx(COST_S)
-    # no more than 95 % of the shortest batch (0.25 s) could be fixed; 0.15 s is
-    assert monitor.fixed_s == pytest.approx(FIXED_S)
+    # it takes a batch to be uncertain by 7 %, and knows its line no better than that
+    assert monitor.cost_s == pytest.approx(COST_S, rel=0.07)
+    assert monitor.fixed_s == pytest.approx(FIXED_S, abs=0.07 * (FIXED_S + 1000 * COST_S))
+
+
+def test_a_row_that_costs_more_is_not_taken_for_a_fixed_cost() -> None:
+    """The loop holds the duration while the rows go down: a straight fit would see no slope."""
+    monitor = BatchCostMonitor()
+    for kept in (300, 500, 1000, 400, 1000, 900):
+        monitor.observe(kept, FIXED_S + COST_S * kept)
+    for _ in range(8):
+        monitor.observe(500, FIXED_S + 2 * COST_S * 500)
+    # most of the rise, at least, is put down to the rows
+    assert monitor.cost_s is not None and monitor.cost_s > 1.5 * COST_S
+
+
+def test_a_burst_that_may_be_cheap_is_not_shed() -> None:
+    """Batches of ten rows that take 0.15 s say nothing about what a thousand would."""
+    rates = np.concatenate([np.full(30, 10.0), np.full(1, 700.0), np.full(10, 10.0)])
+    assert run("ctrl-batch", rates).loss_ratio == 0.0
 
 
 def test_an_unattainable_target_is_said_once_and_not_everything_is_shed() -> None:
@@ -142,3 +165,23 @@ def test_an_empty_batch_changes_nothing_and_a_long_silence_ends_the_shedding() -
     # the last batch with rows began at 15 s and took 5 s; two seconds later nobody can be waiting any more
     assert controller.silence(21.9) == ratio
     assert controller.silence(22.1) == 0.0
+
+
+def test_a_batch_that_is_overdue_sheds_the_next_before_it_is_over() -> None:
+    controller = MicroBatchController(Timeliness(TARGET_S), make_law("ctrl-batch"))
+    for k, rows in enumerate((100, 400, 200, 600, 300)):
+        controller.step(MicroBatch(float(k), FIXED_S + COST_S * rows, rows, rows))
+    # the next one begins at 5 s and may take 2·0.92/1.5 s
+    assert controller.overdue_s(6.0) == 0.0 and not controller.overdue(6.0)
+    assert controller.overdue(7.0)
+    first = controller.shed_ratio
+    assert first > 0.0
+    # the longer it takes, the more rows it must have had, and the more will have come meanwhile
+    assert controller.overdue(8.0) and controller.shed_ratio > first
+
+
+def test_decisions_that_miss_a_batch_do_not_let_the_delay_run_away() -> None:
+    rates = np.concatenate([np.random.default_rng(2).uniform(100, 400, 20), np.full(60, 3500.0)])
+    in_time, late = (run("ctrl-batch", rates, lag=lag) for lag in (0, 1))
+    # without a look at the running batch a late decision would let a second, much longer batch be whole
+    assert np.nanmax(late.delays_s) < 2 * np.nanmax(in_time.delays_s)

@@ -183,3 +183,23 @@ def test_without_an_arrival_column_the_batch_is_the_clock(spark: SparkSession, t
     assert promise.ledger.input == 200
     assert promise.kept
     assert marks == sorted(marks)
+
+
+def test_no_micro_batch_has_generated_code_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """Code that names the heartbeat or the time would be compiled, and warmed up, in every micro-batch."""
+    stream = FileStream(spark, tmp_path / "in")
+    arrivals = np.arange(400) / 10.0
+    for batch in range(8):
+        part = arrivals[batch * 50 : batch * 50 + 50]
+        stream.put(rows(part, np.full(50, 0.5), first_id=batch * 50))
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()  # type: ignore[union-attr]
+    counts, heartbeats = [], []
+    for run in ("first", "second"):
+        events = sw.with_drop_ratio(stream.read_stream(), "ts", "10%", arrival="arrived")
+        query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), tmp_path / run)
+        settle(query)
+        counts.append(compiled.getCount())
+        heartbeats.append({watermark_ms(p) for p in query.recentProgress})
+        query.stop()
+    assert len(heartbeats[1]) > 3
+    assert counts[1] == counts[0]

@@ -29,11 +29,11 @@ _KEEP_WITH_SOURCES = 100_000
 
 
 def cell_column(margin_us: Column, valid: Column, sources: list[str]) -> Column:
-    """The cell of each row; rows of different sources fall into different cells."""
+    """The cell of each row; rows of different sources fall into different cells. A null ``valid`` is not valid."""
     root = F.sqrt(F.sqrt(F.sqrt(F.abs(margin_us.cast("double")))))
-    distance = root * float(_CELLS_A_UNIT_OF_A_SOURCE if sources else _CELLS_A_UNIT)
-    # a cast cuts towards zero, so both sides count whole cells away from the heartbeat
-    cell = F.when(~valid, float(INVALID_CELL)).when(margin_us >= 0, distance).otherwise(-1.0 - distance).cast("int")
+    signed = F.signum(margin_us.cast("double")) * root
+    cell = F.floor(signed * float(_CELLS_A_UNIT_OF_A_SOURCE if sources else _CELLS_A_UNIT)).cast("int")
+    cell = F.when(valid, cell).otherwise(INVALID_CELL)
     if not sources:
         return cell
     return _source(sources) * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_A_SIDE

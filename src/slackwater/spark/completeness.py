@@ -12,7 +12,7 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import cell_column, count_cells, is_valid, named_sources
-from slackwater.spark.control_row import heartbeat_us, reference_us
+from slackwater.spark.control_row import control_row
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.location import exchange_for
@@ -124,40 +124,38 @@ def observed_events(
     ``observe`` has every row written out before it: no column goes through it that is not needed. With
     ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
-    now_us = F.unix_micros(F.current_timestamp())
-    control = reference_us(spark, spec.exchange)
-    # a column, though the same in every row: each mention of a subquery is planned anew in each micro-batch
+    control = control_row(spark, spec.exchange)
     marked = events.select(
-        "*", F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"), control.alias("__sw_reference_us")
+        "*", F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"), control.alias("__sw_control")
     )
-    event, reference, cell = F.col("__sw_event_us"), F.col("__sw_reference_us"), F.col("__sw_cell")
-    arrived, metrics = now_us, [F.count(F.lit(1)).alias("rows"), _once(control).alias("reference_us")]
+    event, row, cell = F.col("__sw_event_us"), F.col("__sw_control"), F.col("__sw_cell")
+    now_us = row[2]
+    metrics = [F.count(F.lit(1)).alias("rows"), _once(control, 1).alias("reference_us")]
+    unset_clock = (event >= 0) & (event < _DAY_US)
+    arrived, impossible = now_us, (event > now_us + _DAY_US) | unset_clock
     if arrival is not None:
         marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us))
         arrived = F.col("__sw_arrival_us")
+        impossible = (event > arrived + _DAY_US) | (unset_clock & (arrived >= 365 * _DAY_US))
         # an arrival from the future would carry the whole clock along
-        metrics.append(F.max(F.when(arrived <= now_us + _DAY_US, arrived)).alias("clock_us"))
-    unset_clock = (event >= 0) & (event < _DAY_US) & (arrived >= 365 * _DAY_US)
-    valid = F.coalesce((event <= arrived + _DAY_US) & ~unset_clock, F.lit(False))
+        marked = marked.withColumn("__sw_clock_us", F.when(arrived <= now_us + _DAY_US, arrived))
+        metrics.append(F.max("__sw_clock_us").alias("clock_us"))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
-    placed = cell_column(event - F.coalesce(reference, arrived), valid, spec.sources)
-    marked = marked.withColumn("__sw_cell", placed).drop("__sw_reference_us")
-    if not keep_heartbeat:
-        marked = marked.drop("__sw_event_us")
+    placed = cell_column(event - F.coalesce(row[1], arrived), ~impossible, spec.sources)
+    marked = marked.withColumn("__sw_cell", placed).withColumn("__sw_heartbeat_us", row[0])
     metrics.append(count_cells(cell, spec.sources).alias("cells"))
     if spec.sources:
         metrics += named_sources(spec.column, spec.sources)
-    observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
+    unused = ["__sw_control", "__sw_arrival_us", *([] if keep_heartbeat else ["__sw_event_us", "__sw_heartbeat_us"])]
+    observed = marked.drop(*unused).observe(METRICS_PREFIX + spec.name, *metrics)
     if invalid == "leave out":
         observed = observed.where(is_valid(cell, spec.sources))
-    if keep_heartbeat:
-        observed = observed.withColumn("__sw_heartbeat_us", heartbeat_us(spark, spec.exchange))
-    return observed.drop("__sw_arrival_us", "__sw_cell")
+    return observed.drop("__sw_clock_us", "__sw_cell")
 
 
-def _once(of_the_batch: Column) -> Column:
+def _once(row: Column, index: int) -> Column:
     """A metric that a micro-batch has only one of, without a look at its rows; ``observe`` wants an aggregate in it."""
-    return F.count(F.lit(1)) * 0 + of_the_batch
+    return F.get(row, (F.count(F.lit(1)) * 0 + index).cast("int"))
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

@@ -14,27 +14,25 @@ from slackwater.spark.exchange import UNKNOWN_US, Exchange
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
-def heartbeat_us(spark: SparkSession, exchange: Exchange) -> Column:
-    """The heartbeat that judges this micro-batch, in microseconds; null while there is none."""
-    return _field(spark, exchange, 1)
+def control_row(spark: SparkSession, exchange: Exchange) -> Column:
+    """In microseconds, as an array: the heartbeat that judges this micro-batch, what its rows are placed by, and now.
 
+    Rows are placed by the heartbeat, or before it by the clock as last heard. Each of the two is null while it is not
+    known. Every mention of the result is planned anew in each micro-batch (some 10 ms): mention it once, as a column.
 
-def reference_us(spark: SparkSession, exchange: Exchange) -> Column:
-    """What this micro-batch's rows are placed by, in microseconds: the heartbeat, or before it the clock as last heard.
-
-    Null while nothing is known.
+    An array, since a number that changes with the micro-batch would stand in the generated code, which Spark would
+    compile, and Java warm up, anew for each; what comes out of an array is data. For the same reason now is no
+    ``current_timestamp()`` in the rows' own plan.
     """
-    return _field(spark, exchange, 22)
+    numbers = (F.substring("value", first, 20).cast("bigint") for first in (1, 22))
+    known = F.array(*(F.when(us > F.lit(UNKNOWN_US), us) for us in numbers))
+    now = F.array(F.unix_micros(F.current_timestamp()))
+    return _line(spark, exchange.control_path).select(F.concat(known, now)).scalar()
 
 
 def shed_ratio(spark: SparkSession, exchange: Exchange) -> Column:
     """The share of this micro-batch's rows to leave out."""
-    return _line(spark, exchange.shed_path).select(F.col("value").cast("double")).scalar()
-
-
-def _field(spark: SparkSession, exchange: Exchange, first: int) -> Column:
-    us = F.substring("value", first, 20).cast("bigint")
-    return _line(spark, exchange.control_path).select(F.when(us > F.lit(UNKNOWN_US), us)).scalar()
+    return _line(spark, exchange.shed_path).select(F.array(F.col("value").cast("double"))).scalar().getItem(0)
 
 
 def _line(spark: SparkSession, path: Path) -> DataFrame:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -14,18 +17,30 @@ from slackwater.spark.delay_keeper import DelayKeeper, DelaySpec
 from slackwater.spark.exchange import replace
 
 DELAY_PREFIX = "slackwater-delay:"
+_LOOK_S = 0.1
 _log = logging.getLogger("slackwater")
 
 
 class DelayDesk:
     """All timeliness promises of a session. Not thread-safe by itself: the supervisor calls it under its lock.
 
-    Where several queries run on one promise the highest of their shed ratios is in force.
+    Where several queries run on one promise the highest of their shed ratios is in force. A thread of its own looks ten
+    times a second for micro-batches that ought to be over: it asks Spark only about those.
     """
 
-    def __init__(self, active: Callable[[], set[str]], parse_ms: Callable[[str], float]) -> None:
+    def __init__(
+        self,
+        active: Callable[[], set[str]],
+        parse_ms: Callable[[str], float],
+        running: Callable[[str], bool],
+        lock: AbstractContextManager[Any],
+    ) -> None:
         self._active = active
         self._parse_ms = parse_ms
+        self._running = running
+        self._lock = lock
+        self._watcher: threading.Thread | None = None
+        self._unwatched: set[tuple[str, int]] = set()
         self._specs: dict[str, DelaySpec] = {}
         self._keepers: dict[tuple[str, str], DelayKeeper] = {}
 
@@ -34,6 +49,9 @@ class DelayDesk:
         self._specs[spec.name] = spec
         if not spec.exchange.shed_path.exists():
             spec.exchange.shed_by(0.0)
+        if self._watcher is None:
+            self._watcher = threading.Thread(target=self._watch, name="slackwater-delay", daemon=True)
+            self._watcher.start()
 
     def has(self, name: str) -> bool:
         """Whether a promise of that name was made in this session."""
@@ -62,6 +80,32 @@ class DelayDesk:
             if keeper.controller.shed_ratio > 0 and keeper.controller.silence(now_ms / 1e3) == 0.0:
                 self._publish(keeper)
 
+    def _watch(self) -> None:
+        while True:
+            time.sleep(_LOOK_S)
+            with self._lock:
+                overdue = [keeper for keeper in self._keepers.values() if self._is_overdue(keeper)]
+            for keeper in overdue:
+                # asked without the lock: Spark may be waiting for us in a listener's call
+                running = self._running(keeper.query_id)
+                with self._lock:
+                    if not running:
+                        # nothing came after its last batch; the next one will report itself
+                        self._unwatched.add((keeper.query_id, keeper.last_batch))
+                    elif keeper.controller.overdue(time.time()):
+                        self._raise(keeper)
+
+    def _raise(self, keeper: DelayKeeper) -> None:
+        try:
+            self._publish(keeper)
+        except Exception:
+            # the decision after the batch's commit will come all the same
+            _log.exception("[shed-ratio-not-raised] query %s; its last shed ratio stays", keeper.query_id)
+
+    def _is_overdue(self, keeper: DelayKeeper) -> bool:
+        watched = (keeper.query_id, keeper.last_batch) not in self._unwatched
+        return watched and keeper.controller.overdue_s(time.time()) > 0.0
+
     def _on_batch(self, spec: DelaySpec, progress: StreamingQueryProgress, metrics: dict[str, Any]) -> None:
         query_id = str(progress.id)
         keeper = self._keepers.get((query_id, spec.name))
@@ -69,6 +113,7 @@ class DelayDesk:
             keeper = DelayKeeper(spec, query_id)
             keeper.resume(self._snapshot(spec, query_id), progress.batchId)
             self._keepers[query_id, spec.name] = keeper
+        self._unwatched.discard((query_id, keeper.last_batch))
         arrival_us = metrics["mean_arrival_us"]
         batch = MicroBatch(
             started_s=self._parse_ms(progress.timestamp) / 1e3,

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 FORMAT = "slackwater_replay"
 SCHEMA = "id bigint, arrived timestamp, value double"
@@ -31,10 +32,11 @@ class _Rows(InputPartition):
 
 
 class _ReplayReader(DataSourceStreamReader):
-    def __init__(self, path: str, start_us: int, partitions: int) -> None:
+    def __init__(self, path: str, start_us: int, partitions: int, rows_per_batch: int | None) -> None:
         self._path = path
         self._start_us = start_us
         self._partitions = partitions
+        self._rows_per_batch = rows_per_batch
 
     @cached_property
     def _arrivals_us(self) -> NDArray[np.int64]:
@@ -43,8 +45,12 @@ class _ReplayReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:
         return {"row": 0}
 
-    def latestOffset(self, *_: object) -> dict[str, int]:
-        return {"row": int(np.searchsorted(self._arrivals_us, time.time_ns() // 1000, side="right"))}
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable() if self._rows_per_batch is None else ReadMaxRows(self._rows_per_batch)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        due = int(np.searchsorted(self._arrivals_us, time.time_ns() // 1000, side="right"))
+        return {"row": min(due, start["row"] + limit.max_rows) if isinstance(limit, ReadMaxRows) else due}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Rows]:
         cuts = np.linspace(start["row"], end["row"], self._partitions + 1).astype(int).tolist()
@@ -65,7 +71,7 @@ class _ReplayReader(DataSourceStreamReader):
 
 
 class ReplaySource(DataSource):
-    """``format("slackwater_replay")`` with ``path``, ``start_us`` and ``partitions``."""
+    """``format("slackwater_replay")`` with ``path``, ``start_us``, ``partitions`` and ``rows_per_batch``."""
 
     @classmethod
     def name(cls) -> str:
@@ -75,13 +81,24 @@ class ReplaySource(DataSource):
         return SCHEMA
 
     def streamReader(self, schema: object) -> _ReplayReader:
+        most = self.options.get("rows_per_batch")
         return _ReplayReader(
-            self.options["path"], int(self.options["start_us"]), int(self.options.get("partitions", "2"))
+            self.options["path"],
+            int(self.options["start_us"]),
+            int(self.options.get("partitions", "2")),
+            None if most is None else int(most),
         )
 
 
-def replay(spark: SparkSession, arrivals_s: Path, start_us: int, partitions: int = 2) -> DataFrame:
-    """The rows of an arrivals file (``.npy``, sorted seconds) as a stream that begins at ``start_us``."""
+def replay(
+    spark: SparkSession, arrivals_s: Path, start_us: int, partitions: int = 2, rows_per_batch: int | None = None
+) -> DataFrame:
+    """The rows of an arrivals file (``.npy``, sorted seconds) as a stream that begins at ``start_us``.
+
+    A micro-batch takes all that are due, or at most ``rows_per_batch`` of them.
+    """
     spark.dataSource.register(ReplaySource)
     options = {"path": str(arrivals_s), "start_us": str(start_us), "partitions": str(partitions)}
+    if rows_per_batch is not None:
+        options["rows_per_batch"] = str(rows_per_batch)
     return spark.readStream.format(FORMAT).options(**options).load()

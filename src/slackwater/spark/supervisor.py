@@ -50,7 +50,7 @@ class Supervisor(StreamingQueryListener):
         self._ended: dict[str, dict[str, Any]] = {}
         self._handled: dict[str, int] = {}
         self._changed = threading.Condition()
-        self._delays = DelayDesk(self._active, _parse_ms)
+        self._delays = DelayDesk(self._active, _parse_ms, self._running, self._changed)
         self._scribe = Scribe()
 
     def add(self, spec: PromiseSpec) -> None:
@@ -213,6 +213,15 @@ class Supervisor(StreamingQueryListener):
 
     def _active(self) -> set[str]:
         return {str(query.id) for query in self._streams.active}
+
+    def _running(self, query_id: str) -> bool:
+        """Whether a micro-batch with rows is under way."""
+        try:
+            query = self._streams.get(query_id)
+            status = {} if query is None else query.status
+        except Exception:  # the session may be ending
+            return False
+        return bool(status.get("isTriggerActive") and status.get("isDataAvailable"))
 
     def _live_epochs(self, name: str) -> list[str]:
         return [keeper.epoch for keeper in self._live_keepers(name)]

@@ -50,8 +50,9 @@ def with_max_delay(
     :param weight: the column to add for the weight; None adds none.
     :param location: a folder seen by the driver and all executors, as in ``with_drop_ratio``.
 
-    It costs one small job a micro-batch (some 30 ms) and a hash a row. Rows are shed after the source has read them, so
-    a source that cannot keep up by itself cannot be helped. The first micro-batch of a burst is processed whole.
+    It costs one small job a micro-batch (some 30 ms), and a hash a row while it sheds. Rows are shed after the source
+    has read them, so a source that cannot keep up by itself cannot be helped. The first micro-batch of a burst is
+    processed whole.
     """
     timeliness = Timeliness.of(max_delay)
     _check(events, arrival, weight)
@@ -62,27 +63,28 @@ def with_max_delay(
     spec.new_controller()  # refuses an unknown law now, not in a listener
     supervisor.add_delay(spec)
     now_us = F.unix_micros(F.current_timestamp())
-    # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each
+    # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each. No coin is
+    # tossed while nothing is shed
     toss = F.pmod(F.xxhash64(F.rand(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
     marked = events.select(
         "*",
         shed_ratio(spark, spec.exchange).alias("__sw_shed_ratio"),
-        toss.alias("__sw_toss"),
         arrival_us.alias("__sw_arrival_us"),
     )
-    keep = F.col("__sw_toss") >= F.col("__sw_shed_ratio")
+    ratio, keep = F.col("__sw_shed_ratio"), F.col("__sw_keep")
+    marked = marked.withColumn("__sw_keep", F.when(ratio > 0, toss >= ratio).otherwise(F.lit(True)))
     believable = keep & (F.col("__sw_arrival_us") <= now_us + _DAY_US)
     marked = marked.observe(
         DELAY_PREFIX + spec.name,
         F.count(F.lit(1)).alias("rows"),
         F.count(F.when(keep, 1)).alias("kept"),
-        F.max("__sw_shed_ratio").alias("shed_ratio"),
+        F.max(ratio).alias("shed_ratio"),
         F.avg(F.when(believable, F.col("__sw_arrival_us"))).alias("mean_arrival_us"),
     ).where(keep)
     if weight is not None:
-        marked = marked.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - F.col("__sw_shed_ratio")))
-    return marked.drop("__sw_shed_ratio", "__sw_toss", "__sw_arrival_us")
+        marked = marked.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - ratio))
+    return marked.drop("__sw_shed_ratio", "__sw_keep", "__sw_arrival_us")
 
 
 def _check(events: DataFrame, arrival: str | None, weight: str | None) -> None:

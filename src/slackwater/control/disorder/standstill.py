@@ -75,7 +75,7 @@ def _grouped(values: Floats, weights: Ints | None, rows: int) -> tuple[Floats, I
     values = values[order]
     counts = np.ones(len(values), dtype=np.int64) if weights is None else weights[order]
     group = (np.cumsum(counts) - counts) * POINTS // rows
-    first = np.flatnonzero(np.diff(group, prepend=-1))
+    first = np.concatenate(([0], 1 + (group[1:] != group[:-1]).nonzero()[0]))
     return values[first], np.add.reduceat(counts, first)
 
 

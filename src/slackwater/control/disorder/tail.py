@@ -11,6 +11,7 @@ from slackwater.control.disorder.protocol import Floats, Ints
 
 FINE = 16
 """So many of the largest are kept one by one."""
+_FINE_AND_NEXT = np.arange(FINE + 1)
 COARSENING = math.log(1.1)
 """Below them, neighbours are merged while their ranks differ by less than 10 %."""
 MOST_KEPT = 80
@@ -53,7 +54,7 @@ class Tail:
         if self._held < self.reach * self._total:
             self._floor = -math.inf
         if highest > self._floor:
-            keep = values > self._floor
+            keep = (values > self._floor).nonzero()[0]
             fresh = values[keep]
             heavy = np.full(len(fresh), self._scale) if weights is None else weights[keep] * self._scale
             merged = np.concatenate((self._values, fresh))
@@ -76,14 +77,14 @@ class Tail:
         self._values, self._weights = self._values[alive], self._weights[alive]
         ranks = self._weights.cumsum()
         self._held = float(ranks[-1])
-        enough = int(np.searchsorted(ranks, 2.0 * self.reach * self._total)) + 1
+        enough = int(ranks.searchsorted(2.0 * self.reach * self._total)) + 1
         if enough < len(ranks):
             self._floor = float(self._values[enough - 1])
             self._values, self._weights, ranks = self._values[:enough], self._weights[:enough], ranks[:enough]
             self._held = float(ranks[-1])
         if len(ranks) > MOST_KEPT // 2:
             steps = np.floor(np.log(ranks[FINE:] / ranks[FINE - 1]) / COARSENING)
-            first = np.concatenate((np.arange(FINE), FINE + np.flatnonzero(np.diff(steps, prepend=-1.0))))
+            first = np.concatenate((_FINE_AND_NEXT, FINE + 1 + (steps[1:] != steps[:-1]).nonzero()[0]))
             self._weights = np.add.reduceat(self._weights, first)
             self._values = self._values[first]
 

@@ -1,65 +1,41 @@
-"""CTRL for micro-batches: the paper's controller in logarithms, where a micro-batch engine is linear."""
+"""CTRL for micro-batches: keep as many rows as make the next micro-batch last as long as it may."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from slackwater.control.shedding.design import PAPER_A, PAPER_POLES, design
 from slackwater.control.shedding.protocol import Status
 from slackwater.control.shedding.registry import register
-
-_MOST = 5.0
+from slackwater.control.shedding.stateless import Stateless
+from slackwater.errors import InvalidOption
 
 
 @register
-class CtrlBatch:
-    """Brings the duration of a micro-batch to its target in a few batches, however far off it is.
+class CtrlBatch(Stateless):
+    """Brings the duration of a micro-batch to its target: the excess of one batch is ``pole`` times that in the next.
 
-    If batches run back to back and v = (H/c)·e^w rows a second are kept, then ln D(k+1) = ln D(k) + w: an integrator of
-    gain one, whatever c, H and the duration are, so poles placed on it stay where they are. The paper's law, fed
-    with durations, has a gain that depends on the last period; after a very long batch it overreacts. Where the target
-    is shorter than the trigger interval there is nothing to integrate, and w is the logarithm of what is missing.
+    The duration of a batch is d0 + c·(its rows kept), whatever the batches before it did: unlike a queue it has no
+    memory, so nothing needs to be integrated and the pole may be zero. Noise in c and d0 is damped by their monitor.
     On a queue (the paper's plant) use ``ctrl``.
     """
 
     name: ClassVar[str] = "ctrl-batch"
 
-    def __init__(self, poles: tuple[complex, complex] = PAPER_POLES, a: float = PAPER_A) -> None:
-        self.gains = design(poles, a)
-        self._error: float | None = None
-        self._w = 0.0
-        self._v_per_s: float | None = None
-        self._period_s = 0.0
+    def __init__(self, pole: float = 0.0) -> None:
+        if not 0.0 <= pole < 1.0:
+            raise InvalidOption("unstable-pole", f"pole={pole!r}", "give a number from 0 (at once) to below 1")
+        self._pole = pole
 
     def admit_per_s(self, status: Status) -> float:
-        """v = (H/c)·e^w."""
-        error = math.log(max(status.target_s, 1e-6) / status.period_s)
-        if status.delay_s < status.period_s and status.target_s < status.period_s:
-            w = error
-        else:
-            before = error if self._error is None else self._error
-            # Tu 2006, Eq. (7), with the logarithm of the period in the place of the delay
-            w = self.gains.b0 * error + self.gains.b1 * before - self.gains.a * self._realised(status)
-        w = min(max(w, -_MOST), _MOST)
-        v_per_s = status.capacity_per_s * math.exp(w)
+        """v = (D − d0)/(c·W), D on its way to the target; H = 1 − d0/W."""
+        # a batch that was over before the next trigger says nothing about how long rows arrive for that one
+        back_to_back = status.delay_s >= status.period_s
+        excess = status.delay_s / max(status.target_s, 1e-6) if back_to_back else 1.0
+        duration_s = status.target_s * math.pow(excess, self._pole)
+        fixed_s = (1.0 - status.headroom) * status.period_s
+        v_per_s = (duration_s - fixed_s) / status.cost_s / status.period_s
         if status.delay_s <= status.target_s and status.arrived_per_s <= status.capacity_per_s:
             # differs: below capacity and below the target nothing is shed, as the promise says
             v_per_s = max(v_per_s, status.capacity_per_s)
-        self._error, self._w, self._v_per_s, self._period_s = error, w, v_per_s, status.period_s
         return v_per_s
-
-    def _realised(self, status: Status) -> float:
-        """w(k−1); where nothing needed shedding, no more than the period really grew (anti-windup)."""
-        if self._v_per_s is None or self._v_per_s <= status.arrived_per_s:
-            return self._w
-        return min(self._w, math.log(status.period_s / self._period_s))
-
-    def snapshot(self) -> dict[str, Any]:
-        """The last error, w, v and period."""
-        return {"error": self._error, "w": self._w, "v_per_s": self._v_per_s, "period_s": self._period_s}
-
-    def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on as if never stopped."""
-        self._error, self._w = snapshot["error"], snapshot["w"]
-        self._v_per_s, self._period_s = snapshot["v_per_s"], snapshot["period_s"]

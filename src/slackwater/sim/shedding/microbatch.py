@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,13 +51,16 @@ def run_micro_batches(
     target_s: float,
     trigger_s: float,
     fixed_s: float,
-    cost_s: float,
+    cost_s: float | Callable[[Floats], Floats],
     noise: float = 0.0,
     lag: int = 0,
     seed: int = 0,
     **options: Any,
 ) -> MicroBatchRun:
-    """Run a law until the last row has been processed; ``lag`` is by how many batches a decision comes too late."""
+    """Run a law until the last row has been processed; ``lag`` is by how many batches a decision comes too late.
+
+    ``cost_s`` is the cost of a row, or a function that gives it for rows by their arrival.
+    """
     rng = np.random.default_rng(seed)
     controller = MicroBatchController(Timeliness(target_s), make_law(law, **options))
     delays_s = np.full(len(arrivals_s), np.nan)
@@ -68,11 +72,13 @@ def run_micro_batches(
         if last == first:
             now_s += trigger_s
             continue
-        ratio = pending.popleft()
-        kept = first + np.flatnonzero(rng.random(last - first) >= ratio)
-        duration_s = (fixed_s + cost_s * len(kept)) * float(1.0 + noise * rng.standard_normal())
+        kept = first + np.flatnonzero(rng.random(last - first) >= pending.popleft())
+        work_s = float(cost_s(arrivals_s[kept]).sum()) if callable(cost_s) else cost_s * len(kept)
+        duration_s = (fixed_s + work_s) * float(1.0 + noise * rng.standard_normal())
         delays_s[kept] = now_s + duration_s - arrivals_s[kept]
         mean_arrival_s = float(arrivals_s[kept].mean()) if len(kept) else None
+        if controller.overdue(now_s + duration_s) and pending:
+            pending[0] = controller.shed_ratio
         batches.append(MicroBatch(now_s, duration_s, last - first, len(kept), mean_arrival_s))
         decisions.append(controller.step(batches[-1]))
         pending.append(decisions[-1].shed_ratio)

@@ -1,0 +1,142 @@
+"""The query that the shedding benchmark overloads, what it bears, and one run of it under a law."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+import slackwater as sw
+from slackwater.sim.shedding import rows_from_rates
+from slackwater.spark.delay_keeper import DelayKeeper, DelayRecord
+from slackwater.spark.replay import replay
+from slackwater.spark.supervisor import supervisor_of
+
+Floats = NDArray[np.float64]
+
+LEAD_S = 3.0
+_FOREVER = "1000 hours"
+_UNWARMED_BATCHES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Terrace:
+    """A stretch of the input whose rows cost more; seconds from the start of the input."""
+
+    first_s: float
+    last_s: float
+    factor: float
+
+    def factors(self, arrivals_s: Floats) -> Floats:
+        """How many times the plain cost each row takes."""
+        inside = (arrivals_s >= self.first_s) & (arrivals_s < self.last_s)
+        return np.where(inside, self.factor, 1.0)
+
+
+FLAT = Terrace(0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """What a micro-batch of the query takes: ``fixed_s`` + ``cost_s`` · rows."""
+
+    fixed_s: float
+    cost_s: float
+
+    def capacity_per_s(self, target_s: float) -> float:
+        """Rows a second while batches run back to back and the mean delay, 1.5 batches, is at the target."""
+        return (1.0 - self.fixed_s / (target_s / 1.5)) / self.cost_s
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One run: its batches, when its rows arrived (seconds from the start), when that was, and when it was ended."""
+
+    history: list[DelayRecord]
+    arrivals_s: Floats
+    start_s: float
+    end_s: float
+
+
+def expensive(work: int, start_s: float, terrace: Terrace = FLAT) -> Column:
+    """A value that takes ``work`` sines to compute, in the JVM; more of them on the terrace."""
+    arrived_s = F.unix_micros("arrived") / 1e6 - start_s
+    inside = (arrived_s >= terrace.first_s) & (arrived_s < terrace.last_s)
+    sines = F.when(inside, F.lit(round(work * terrace.factor))).otherwise(F.lit(work))
+    return F.aggregate(F.sequence(F.lit(1), sines), F.col("value"), lambda a, i: a + F.sin(a + i))
+
+
+def start(events: DataFrame, value: Column, folder: Path, weighed: bool, trigger: str | None) -> StreamingQuery:
+    """The query: an expensive value for every row, thrown away."""
+    result = events.select("id", *(["shed_weight"] if weighed else []), value.alias("c"))
+    writer = result.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
+    return (writer if trigger is None else writer.trigger(processingTime=trigger)).start()
+
+
+def back_to_back(
+    spark: SparkSession, work: int, rows: int, batches: int, folder: Path, promised: bool = True
+) -> tuple[Floats, int]:
+    """The durations of so many batches of so many rows each, the first two left out; and how many rows were shed."""
+    folder.mkdir(parents=True)
+    np.save(folder / "arrivals.npy", np.zeros(rows * (batches + 20)))
+    events: DataFrame = replay(spark, folder / "arrivals.npy", int(time.time() * 1e6), rows_per_batch=rows)
+    if promised:
+        events = sw.with_max_delay(events, _FOREVER, arrival="arrived")
+    query = start(events, expensive(work, 0.0), folder, promised, None)
+    patience_s = time.monotonic() + 120
+    while time.monotonic() < patience_s and (query.lastProgress is None or query.lastProgress["batchId"] < batches):
+        query.awaitTermination(0.1)
+    progress = [p for p in query.recentProgress if p["numInputRows"] == rows]
+    shed = sum(keeper.ledger.shed for keeper in supervisor_of(spark).delay_keepers_of(str(query.id), -1))
+    query.stop()
+    durations_s = np.array([p["durationMs"]["triggerExecution"] for p in progress[_UNWARMED_BATCHES:]]) / 1e3
+    return durations_s, shed
+
+
+def warm_up(spark: SparkSession, work: int, seconds: float, folder: Path) -> int:
+    """Run until everything is compiled; how many rows a batch of a good second has."""
+    rows, deadline_s, attempt = 4000, time.monotonic() + seconds, 0
+    while time.monotonic() < deadline_s:
+        durations_s, _ = back_to_back(spark, work, rows, 8, folder / f"warm-up-{attempt}")
+        rows = int(rows * min(max(1.2 / float(durations_s[-3:].mean()), 0.3), 4.0))
+        attempt += 1
+    return rows
+
+
+def identify(spark: SparkSession, work: int, rows: int, folder: Path, batches: int = 7) -> Plant:
+    """d0 and c of a warm query, from batches of two sizes that do nothing but run."""
+    many_s, few_s = (
+        float(np.median(back_to_back(spark, work, size, batches, folder / f"identify-{size}")[0]))
+        for size in (rows, rows // 4)
+    )
+    cost_s = (many_s - few_s) / (rows - rows // 4)
+    return Plant(fixed_s=many_s - cost_s * rows, cost_s=cost_s)
+
+
+def run_law(
+    spark: SparkSession, law: str, rates: Floats, target_s: float, work: int, folder: Path, terrace: Terrace = FLAT
+) -> Ran:
+    """One law, one input; rows that were not processed some seconds after the last arrival are left."""
+    folder.mkdir(parents=True)
+    arrivals_s = rows_from_rates(rates)
+    np.save(folder / "arrivals.npy", arrivals_s)
+    start_s = time.time() + LEAD_S
+    source = replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
+    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law)
+    query = start(events, expensive(work, start_s, terrace), folder, True, "1 second")
+    keeper: DelayKeeper | None = None
+    while time.time() < start_s + len(rates) + 2 * target_s:
+        query.awaitTermination(0.2)
+        keeper = next(iter(supervisor_of(spark).delay_keepers_of(str(query.id), -1)), keeper)
+        if keeper is not None and keeper.ledger.input >= len(arrivals_s):
+            break
+    end_s = time.time() - start_s
+    query.stop()
+    assert keeper is not None
+    return Ran(list(keeper.history), arrivals_s, start_s, end_s)
