@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slackwater.kernel.evaluator import WITHHELD, StandingEvaluator
 from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.packing import pack, unpack
+from slackwater.kernel.packing import header_of, pack, unpack
 from slackwater.kernel.weights import ShardWeights, came_from
 
 Floats = NDArray[np.float64]
@@ -140,7 +140,7 @@ class Shard:
 
 def known_streams(state: bytes | None) -> list[str]:
     """The streams that a state knows of."""
-    return [] if state is None else list(unpack(state)[0]["streams"])
+    return [] if state is None else list(header_of(state)["streams"])
 
 
 def _frame(
