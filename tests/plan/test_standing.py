@@ -7,7 +7,7 @@ import pytest
 from slackwater.errors import QueryTextError
 from slackwater.language import parse
 from slackwater.plan import Catalog
-from slackwater.plan.standing import StandingShape, explain_standing, standing_shape
+from slackwater.plan.standing import COUNTED, StandingShape, explain_standing, standing_shape
 
 COLUMNS = ["symbol", "ts", "price", "floor"]
 
@@ -40,6 +40,15 @@ def test_members_are_the_streams_that_pass() -> None:
     assert (found.table, found.average, found.extreme, found.stream_filter) == (None, True, None, "(floor = 3)")
 
 
+def test_streams_are_counted() -> None:
+    found = shape("SELECT floor, COUNT(*) AS n FROM Prices GROUP BY floor WITHIN 0.5 CONFIDENCE 95%")
+    assert (found.value, found.weight, found.counts, found.average, found.bare) == (
+        COUNTED, "1.0D", "1.0D", False, False,
+    )  # fmt: skip
+    found = shape("SELECT MAX(COUNT(price)) FROM Prices [RANGE 1 hour] WITHIN 1 CONFIDENCE 95%")
+    assert (found.counts, found.extreme) == ("CASE WHEN price IS NOT NULL THEN 1.0D END", "max")
+
+
 def test_extremes_over_windows() -> None:
     found = shape("SELECT MAX(AVG(price)) FROM Prices [RANGE 30 minutes] WITHIN 2 CONFIDENCE 95%")
     assert (found.extreme, found.window_ms, found.average, found.bare) == ("max", 1_800_000.0, True, False)
@@ -54,7 +63,9 @@ def test_extremes_over_windows() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("SELECT COUNT(*) FROM Prices", "no linear aggregate"),
+        ("SELECT STDDEV(price) FROM Prices", "no linear aggregate"),
+        ("SELECT COUNT(DISTINCT symbol) FROM Prices", "counts no streams"),
+        ("SELECT COUNT(*) FROM Prices [RANGE 1 hour]", "have no window"),
         ("SELECT MAX(AVG(price)) FROM Prices", "need a window"),
         ("SELECT AVG(price) FROM Prices [RANGE 1 hour]", "have no window"),
         ("SELECT AVG(price), SUM(price) FROM Prices", "one aggregate, not 2"),

@@ -92,6 +92,21 @@ def test_averages_of_the_streams_that_pass_and_their_extremes(spark: SparkSessio
         assert row["top"] == pytest.approx(max(seen), rel=1e-12)
 
 
+def test_counts_and_landmarks(spark: SparkSession, tmp_path: Path) -> None:
+    batches = micro_batches(22, warm_up=20)
+    text = "SELECT COUNT(price) AS n FROM Prices WHERE symbol IN ('s1', 's2', 's3') WITHIN 0.5 CONFIDENCE 95%"
+    assert {row["n"] for row in said(spark, tmp_path / "count", text, batches)} == {3.0}
+    since_ms = ORIGIN_S * 1000 + 5 * TICK_MS
+    landmark = pd.Timestamp(since_ms, unit="ms", tz="UTC").isoformat()
+    text = f"SELECT MIN(AVG(price)) AS low FROM Prices [LANDMARK '{landmark}'] WITHIN 0.1 CONFIDENCE 90%"
+    found = said(spark, tmp_path / "low", text, batches)
+    exact = averages(batches, {f"s{number}" for number in range(8)})
+    assert found
+    for row in found:
+        seen = [value for at, value in exact.items() if since_ms <= at <= row["ms"]]
+        assert row["low"] == pytest.approx(min(seen), rel=1e-12)
+
+
 def test_one_query_text_is_enough(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in", SCHEMA)
     sw.stream("Prices", stream.read_stream(), key="symbol", time="ts", value="price")

@@ -68,6 +68,9 @@ def test_weights_from_a_file(values: Path, tmp_path: Path) -> None:
     weights.to_parquet(tmp_path / "weights.parquet")
     found = lab(values, "--weights", str(tmp_path / "weights.parquet"), "--within", "5", "--confidence", "90%")
     assert found[0]["queries"] == 2
+    weights[:0].to_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(InvalidData, match=r"\[no-queries\]"):
+        lab(values, "--weights", str(tmp_path / "empty.parquet"))
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from slackwater.cli.reproduce import load_paper, paper_keys
-from slackwater.papers.zhu2004 import data, scalability
+from slackwater.papers.zhu2004 import caution, data, scalability
 
 
 def test_every_table_and_figure_is_there() -> None:
     assert "zhu2004" in paper_keys()
-    assert list(load_paper("zhu2004").experiments) == ["table-2", "5", "6", "7", "8", "covariance"]
+    assert list(load_paper("zhu2004").experiments) == ["table-2", "5", "6", "7", "8", "covariance", "caution"]
 
 
 def test_the_naive_scheme_breaks_where_the_paper_says() -> None:
@@ -18,3 +20,11 @@ def test_the_naive_scheme_breaks_where_the_paper_says() -> None:
 
 def test_synthetic_streams_need_no_data() -> None:
     assert data.synthetic(10).values.shape == (10, 10)
+
+
+def test_the_printed_model_is_too_cautious_for_its_drift_alone() -> None:
+    known = caution.hit_rates(100, ticks=False, diffusion=False, drift=False)
+    assert np.allclose(known, [0.95, 0.9, 0.85], atol=1e-6)
+    without_drift = caution.hit_rates(100, ticks=True, diffusion=True, drift=False)
+    printed = caution.hit_rates(100, ticks=True, diffusion=True, drift=True)
+    assert max(np.subtract(without_drift, known)) < 0.01 < max(np.subtract(printed, known))

@@ -99,11 +99,27 @@ def test_changed_weights_are_taken_and_the_rest_stays() -> None:
 
 def test_marks_know_a_query_by_what_it_says() -> None:
     one, other = weights(), weights(list(reversed(ROWS)))
-    assert came_from(other.marks, one.marks).tolist() == list(range(6))
-    assert came_from(weights(within=6.0).marks, one.marks).tolist() == [-1] * 6
-    assert came_from(weights(within="5%").marks, one.marks).tolist() == [-1] * 6
-    assert came_from(weights(confidence=0.8).marks, one.marks).tolist() == [-1] * 6
-    assert came_from(one.marks, weights([]).marks).tolist() == [-1] * 6
+    there = list(range(6))
+    assert [part.tolist() for part in came_from(other.marks, one.marks)] == [there, [True] * 6]
+    heavier = weights([(query, stream, 2 * weight) for query, stream, weight in ROWS])
+    for changed in (weights(within=6.0), weights(within="5%"), weights(confidence=0.8), heavier):
+        assert [part.tolist() for part in came_from(changed.marks, one.marks)] == [there, [False] * 6]
+    for before in (weights([]), weights([("other", "s0", 1.0)])):
+        assert came_from(one.marks, before.marks)[0].tolist() == [-1] * 6
+
+
+def test_a_changed_query_keeps_what_was_learned_of_it() -> None:
+    table = brownian_streams(4, 80, seed=2, degrees_of_freedom=2.5)
+    before = shard(weights())
+    for at, row in zip(table.times, table.values, strict=True):
+        before.tick(table.names, np.full(4, at), row)
+    rows = [(query, stream, 2 * weight if query == "p1" else weight) for query, stream, weight in ROWS if query != "p0"]
+    after = shard(weights(rows), before.state())
+    learned = before.evaluator.snapshot()["query.learned"]
+    assert np.any(learned[1] != 0.0)
+    assert np.array_equal(after.evaluator.snapshot()["query.learned"], learned[1:])
+    assert after.evaluator.next_at[0] == -np.inf
+    assert np.array_equal(after.evaluator.next_at[1:], before.evaluator.next_at[2:])
 
 
 def test_a_micro_batch_of_many_ticks_shows_a_window_all_of_them() -> None:

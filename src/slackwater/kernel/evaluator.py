@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slackwater.control.deferral import calibration, interruptions, model, scheduler
-from slackwater.control.deferral.covariance import common_factors, independent
-from slackwater.control.deferral.estimation import MIN_ITEMS, StreamEstimator
+from slackwater.control.deferral.estimation import StreamEstimator
 from slackwater.control.deferral.methods import deferral_method
 from slackwater.control.deferral.normality import NormalityWatch
 from slackwater.control.deferral.windows import certain_time
 from slackwater.kernel.answers import Answers, together
+from slackwater.kernel.believed import SIGNIFICANT, BelievedStreams, below
 from slackwater.kernel.held import ENOUGH, Held, HeldAnswers
 from slackwater.kernel.history import History
 from slackwater.kernel.options import EvaluatorOptions
@@ -27,9 +26,7 @@ Ints = NDArray[np.int64]
 NEW, ANSWERED, GUESSED, WITHHELD = range(4)
 
 _APART = 0.2
-_SIGNIFICANT = 4.0  # (two standard errors)²
 _CELLS = 1 << 20
-_NORMALITY_EVERY = 16
 
 
 class StandingEvaluator:
@@ -44,18 +41,10 @@ class StandingEvaluator:
         self.options = options or EvaluatorOptions()
         self.method = deferral_method(self.options.method)
         self.queries = queries
-        self.estimator = StreamEstimator(queries.streams, self.options.k, self.options.t_max)
-        self.normality = NormalityWatch(queries.streams)
-        self.history = History(queries.streams, self.options.k + 1, self.options.window or 0.0)
+        self.believed = BelievedStreams(queries.streams, self.method, self.options)
         self.evaluations = 0
         self.audits = np.zeros(3)  # ticks looked back on, those within the bound, those that the belief asks for
-        self.period = 0.0
-        self.now = -np.inf
         self._seed = seed
-        self._gaps: deque[float] = deque(maxlen=15)
-        self._silent = np.zeros(queries.streams, dtype=np.bool_)
-        self._correlation = independent(queries.streams)
-        self._correlate_at = MIN_ITEMS
         self._sign = -1.0 if self.options.aggregate == "min" else 1.0
         self._fresh_state(queries.queries)
 
@@ -82,33 +71,46 @@ class StandingEvaluator:
         return np.flatnonzero(self.status == WITHHELD)
 
     @property
+    def now(self) -> float:
+        """The time of the last tick."""
+        return self.believed.now
+
+    @property
     def silent(self) -> NDArray[np.bool_]:
         """Streams that were found interrupted at the last tick."""
-        return self._silent
+        return self.believed.silent
+
+    @property
+    def estimator(self) -> StreamEstimator:
+        """What is estimated of every stream."""
+        return self.believed.estimator
+
+    @property
+    def normality(self) -> NormalityWatch:
+        """Whether the increments of every stream are normal."""
+        return self.believed.normality
+
+    @property
+    def history(self) -> History:
+        """The values of all streams at recent ticks."""
+        return self.believed.history
 
     def grow(self, streams: int) -> None:
         """Make room for more streams."""
         if streams > self.queries.streams:
             self.queries = self.queries.over(streams)
-            self._make_room(streams)
-
-    def _make_room(self, streams: int) -> None:
-        self.estimator.grow(streams)
-        self.normality.grow(streams)
-        self.history.grow(streams)
-        more = streams - len(self._silent)
-        self._silent = np.concatenate([self._silent, np.zeros(more, dtype=np.bool_)])
+            self.believed.grow(streams)
 
     def tick(self, now: float, streams: Ints, times: Floats, values: Floats) -> Answers:
         """Take in the rows that came, and evaluate what is due at ``now``; without rows, a tick of the clock alone.
 
         ``now`` is in the time of the streams and must not run backwards: a tick before the last one counts as at it.
         """
-        now = max(now, self.now)
         self.absorb(now, streams, times, values)
+        now, period = self.now, self.believed.period
         # Zhu 2004, footnote 1: the last tick that is not after the deadline.
-        due = np.flatnonzero(self.next_at < now + self.period * (1.0 - 1e-9))
-        if self.period == 0.0:
+        due = np.flatnonzero(self.next_at < now + period * (1.0 - 1e-9))
+        if period == 0.0:
             due = np.flatnonzero(self.next_at <= now)
         due = self._admitted(due, now)
         answers = self._evaluate_all(due, now)
@@ -117,58 +119,24 @@ class StandingEvaluator:
 
     def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> None:
         """Take in the rows of a tick and evaluate nothing: a window's extreme needs every tick, an answer does not."""
-        now = max(now, self.now)
-        if now > self.now and np.isfinite(self.now):
-            self._gaps.append(now - self.now)
-            self.period = float(np.median(self._gaps))
-        self.now = now
-        unseen_before = np.count_nonzero(self.estimator.seen)
-        self.estimator.observe(streams, times, values)
-        if np.count_nonzero(self.estimator.seen) != unseen_before:
+        appeared, returned = self.believed.absorb(now, streams, times, values)
+        if appeared:
             self.next_at[self.status == WITHHELD] = -np.inf
-        silent = interruptions.interrupted(self.estimator, now, self.options.patience)
-        if np.any(self._silent & ~silent):
+        if returned:
             self.next_at[self.status == GUESSED] = -np.inf
-        self._silent = silent
-        self.estimator.estimate(now, self.period, silent)
-        if self.history.ticks % _NORMALITY_EVERY == 0:
-            self.normality.step(self.estimator)
-        self.history.append(now, np.nan_to_num(self._guesses(now)))
-        self._correlate()
-
-    def _guesses(self, now: float) -> Floats:
-        return interruptions.best_guess(self.estimator, now, self._silent, self._trusted_drift())
-
-    def _trusted_drift(self) -> Floats:
-        drift = self.estimator.drift
-        if not self.method.doubtful_drift or not np.any(self._silent):
-            return drift
-        # differs: extrapolating a drift that is mere noise makes the guess worse than none.
-        doubtful = np.square(drift) * self.estimator.span < _SIGNIFICANT * np.square(self.estimator.diffusion)
-        return np.where(doubtful, 0.0, drift)
-
-    def _correlate(self) -> None:
-        if not self.method.correlated or self.history.ticks < self._correlate_at:
-            return
-        self._correlate_at = self.history.ticks + self.options.k // 4
-        values, times = self.history.values[-self.options.k :], self.history.times[-self.options.k :]
-        gaps = np.diff(times)
-        steps = np.diff(values, axis=0)[gaps > 0.0] / np.sqrt(gaps[gaps > 0.0])[:, None]
-        if len(steps) >= MIN_ITEMS - 1:
-            self._correlation = common_factors(steps)
 
     def _admitted(self, due: Ints, now: float) -> Ints:
         """All that are due, or under overload as many as fit, in the order of least penalty."""
         if self.options.capacity is None or len(due) <= self.options.capacity:
             return due
         rows = self._rows(due)
-        loadings, specific = self._correlation.covariance(self.estimator.diffusion)
+        loadings, specific = self.believed.covariance()
         known = np.where(np.isfinite(specific), specific, 0.0)
         diffusion = np.sqrt(rows.power(2) @ known + np.square(rows @ loadings).sum(axis=1))
-        deadline = np.where(np.isfinite(self.next_at[due]), self.next_at[due], now - self.period)
-        work = np.full(len(due), max(self.period, 1e-9) / self.options.capacity)
+        deadline = np.where(np.isfinite(self.next_at[due]), self.next_at[due], now - self.believed.period)
+        work = np.full(len(due), max(self.believed.period, 1e-9) / self.options.capacity)
         pending = scheduler.Pending(self._held_at[due], deadline, work, rows @ self.estimator.drift, diffusion)
-        order = scheduler.order(self.options.order)(now, pending, max(self.period, 1e-9))
+        order = scheduler.order(self.options.order)(now, pending, max(self.believed.period, 1e-9))
         return np.sort(due[order[: self.options.capacity]])
 
     def _rows(self, due: Ints) -> sparse.csr_matrix:
@@ -182,23 +150,23 @@ class StandingEvaluator:
     def _evaluate(self, due: Ints, now: float) -> Answers:
         rows = self._rows(due)
         due, rows = self._answerable(due, rows)
-        loadings, specific = self._correlation.covariance(self.estimator.diffusion)
+        loadings, specific = self.believed.covariance()
         # Zhu 2004, Eq. (2), (6), for all due queries in one product
-        product = rows @ np.column_stack([self.history.values[-1], self.estimator.drift, loadings])
+        product = rows @ np.column_stack([self.believed.values, self.estimator.drift, loadings])
         current, drift = product[:, 0], product[:, 1]
         variance = _squared(rows) @ specific
-        if self._correlation.factors:
+        if self.believed.correlation.factors:
             variance += np.square(product[:, 2:]).sum(axis=1)
         if self.method.doubtful_drift:
             span = float(np.median(self.estimator.span))
-            drift = np.where(np.square(drift) * span < _SIGNIFICANT * variance, 0.0, drift)
+            drift = np.where(np.square(drift) * span < SIGNIFICANT * variance, 0.0, drift)
         silent, error = self._guessed(rows, due, now)
         any_silent = bool(np.any(silent))
         linear = self.options.aggregate == "linear"
         value, block = (current, None) if linear else self._extremes(rows, due, now)
         certain: Floats | float = np.inf
         held = self._answers.take(due)
-        tick = self.history.ticks - 1
+        tick = self.believed.tick
         kept = self._judged(held, due, value, silent, now)
         self._learn(held, due, rows, kept, tick)
         held.value = value
@@ -215,7 +183,7 @@ class StandingEvaluator:
             rise = np.where(np.isnan(rise), 0.0, rise)
             self._by_model[due] = rise < certain
             wait = np.minimum(rise, certain)  # Zhu 2004, Eq. (11)
-        interval = self.options.while_interrupted or 5.0 * self.period
+        interval = self.options.while_interrupted or 5.0 * self.believed.period
         next_at = now + np.minimum(wait, self._longest())
         if any_silent:
             next_at = np.where(silent > 0, now + interval, next_at)
@@ -248,16 +216,16 @@ class StandingEvaluator:
 
     def _guessed(self, rows: sparse.csr_matrix, due: Ints, now: float) -> tuple[Ints, Floats]:
         """How many streams of each query are silent, and ε_intr."""
-        if not np.any(self._silent):
+        if not np.any(self.silent):
             return np.zeros(len(due), dtype=np.int64), np.zeros(len(due))
-        count = (_pattern(rows) @ self._silent.astype(np.float64)).astype(np.int64)
-        spread = interruptions.unknown_spread(self.estimator, now, self._silent)
+        count = (_pattern(rows) @ self.silent.astype(np.float64)).astype(np.int64)
+        spread = interruptions.unknown_spread(self.estimator, now, self.silent)
         if self.options.sum_of_errors:
             error = abs(rows) @ spread
         else:
-            loadings, specific = self._correlation.covariance(self.estimator.diffusion)
+            loadings, specific = self.believed.covariance()
             scale = np.divide(spread, self.estimator.diffusion, out=np.zeros_like(spread), where=spread > 0.0)
-            own = np.where(self._silent, specific, 0.0) * np.square(scale)
+            own = np.where(self.silent, specific, 0.0) * np.square(scale)
             error = np.sqrt(_squared(rows) @ own + np.square(rows @ (loadings * scale[:, None])).sum(axis=1))
         return count, self.queries.z[due] * error
 
@@ -345,29 +313,18 @@ class StandingEvaluator:
         """Never longer than the evidence goes back."""
         if self.options.max_deferral is not None:
             return self.options.max_deferral
-        spans = self.estimator.span[self.estimator.span > 0.0]
-        longest = float(np.median(spans)) if len(spans) else 0.0
+        longest = self.believed.looked_back_on()
         if self.options.landmark is not None:
-            longest = min(longest, (self.options.k - 1) * self.period)
+            longest = min(longest, (self.options.k - 1) * self.believed.period)
         return longest
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything needed to go on after a restart, as arrays by name (the queries themselves excepted).
 
-        Some 30 bytes a query: what the bound and the history tell is left out.
+        Some 34 bytes a query: what the bound and the history tell is left out.
         """
-        own = {
-            "clock": np.array([self.now, self.period, *self._gaps]),
-            "counts": np.array([self.evaluations, self._correlate_at]),
-            **{f"query.{name}": array for name, array in self._by_query().items()},
-            "silent": self._silent,
-            "loadings": self._correlation.loadings,
-            "specific": self._correlation.specific,
-        }
-        streams = {f"streams.{name}": array for name, array in self.estimator.snapshot().items()}
-        history = {f"history.{name}": array for name, array in self.history.snapshot().items()}
-        normality = {f"normality.{name}": array for name, array in self.normality.snapshot().items()}
-        return {**own, **streams, **history, **normality}
+        own = {f"query.{name}": array for name, array in self._by_query().items()}
+        return {"evaluations": np.array([self.evaluations]), **own, **self.believed.snapshot()}
 
     def _by_query(self) -> dict[str, NDArray[Any]]:
         """What is held for each query, as arrays by name."""
@@ -392,31 +349,31 @@ class StandingEvaluator:
         if "extreme" in mine:
             self._extreme[into] = mine["extreme"]
 
-    def resume(self, snapshot: dict[str, NDArray[Any]], came_from: Ints | None = None) -> None:
-        """Go on from a snapshot of an evaluator with the same queries and options.
+    def resume(
+        self,
+        snapshot: dict[str, NDArray[Any]],
+        came_from: Ints | None = None,
+        same: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Go on from a snapshot of an evaluator with the same options.
 
-        ``came_from``: where each query stood in the snapshot, −1 for a new one, if they are not the same.
+        ``came_from``: where each query stood in the snapshot, −1 for a new one, unless they are the same ones. A
+        query that is not the ``same`` (all are, unless given) is evaluated at once, and keeps what was learned of it.
         """
-        self.now, self.period = float(snapshot["clock"][0]), float(snapshot["clock"][1])
-        self._gaps = deque(snapshot["clock"][2:].tolist(), maxlen=15)
-        self.evaluations, self._correlate_at = (int(count) for count in snapshot["counts"])
-        into: slice | Ints = slice(None)
-        rows: slice | Ints = slice(None)
-        if came_from is not None:
-            into = np.flatnonzero(came_from >= 0)
-            rows = came_from[into]
-        self._take_up({name: array[rows] for name, array in _below(snapshot, "query.").items()}, into)
-        self._silent = np.array(snapshot["silent"])
-        self._correlation = type(self._correlation)(snapshot["loadings"], snapshot["specific"])
-        self.estimator.resume(_below(snapshot, "streams."))
-        self.history.resume(_below(snapshot, "history."))
-        self.normality.resume(_below(snapshot, "normality."))
+        self.evaluations = int(snapshot["evaluations"][0])
+        mine = below(snapshot, "query.")
+        if came_from is None:
+            self._take_up(mine, slice(None))
+        else:
+            known = came_from >= 0
+            same = known if same is None else known & same
+            self._take_up({name: array[came_from[same]] for name, array in mine.items()}, np.flatnonzero(same))
+            self._answers.learned(
+                {name: array[came_from[known]] for name, array in mine.items()}, np.flatnonzero(known)
+            )
+        self.believed.resume(snapshot)
         self.queries = self.queries.over(max(self.queries.streams, self.estimator.streams))
-        self._make_room(self.queries.streams)
-
-
-def _below(snapshot: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in snapshot.items() if name.startswith(prefix)}
+        self.believed.grow(self.queries.streams)
 
 
 def _squared(rows: sparse.csr_matrix) -> sparse.csr_matrix:

@@ -22,6 +22,7 @@ ENOUGH = 255  # past some tens of evaluations their number changes nothing
 # A row: the answer and the signed bound in double precision, then four single words.
 _ROW = np.dtype("V32")
 _CAUTION, _LASTING, _MEAN_TICKS, _TICK = 4, 5, 6, 7
+_HALF = 1 << 9  # what was learned is rounded to 13 bits, so that it takes half the room where it is put away
 
 
 @dataclass(slots=True, eq=False)
@@ -97,8 +98,10 @@ class HeldAnswers:
         wide = rows.view(np.float64)
         wide[:, 0], wide[:, 1] = held.value, np.where(held.relative, -held.bound, held.bound)
         rows[:, _CAUTION], rows[:, _LASTING], rows[:, _MEAN_TICKS] = held.caution, held.lasting, held.mean_ticks
-        rows.view(np.int32)[:, _TICK] = held.tick
-        self._rows[due] = rows.view(_ROW).ravel()
+        whole = rows.view(np.int32)
+        whole[:, _CAUTION:_TICK] = (whole[:, _CAUTION:_TICK] + _HALF) & ~(2 * _HALF - 1)
+        whole[:, _TICK] = held.tick
+        np.put(self._rows, due, rows.view(_ROW).ravel(), mode="clip")
         self._count[due] = held.count
 
     def ticks(self, due: Ints) -> Ints:
@@ -117,6 +120,10 @@ class HeldAnswers:
     def resume(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
         """Go on from the rows of a snapshot."""
         self._wide[into, 0] = snapshot["held"]
-        self._block[into, _CAUTION:_TICK] = snapshot["learned"]
         self._whole[into, _TICK] = snapshot["tick"]
+        self.learned(snapshot, into)
+
+    def learned(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
+        """Take over what was learned, and no answer."""
+        self._block[into, _CAUTION:_TICK] = snapshot["learned"]
         self._count[into] = snapshot["count"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slackwater.kernel.evaluator import WITHHELD, StandingEvaluator
 from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.packing import pack, unpack
+from slackwater.kernel.packing import header_of, pack, unpack
 from slackwater.kernel.told import Told
 from slackwater.kernel.weights import ShardWeights, came_from
 
@@ -29,8 +29,9 @@ class Shard:
 
     A micro-batch is a tick at the latest time in it; windows see up to ``INSTANTS`` instants of it. While no row
     comes the clock moves time on: a tick's clock, less what the clock was ahead of the rows when the last ones came.
-    A row stamped more than an hour after the clock is not believed. State is some 40 bytes a query and 24·k a stream;
-    all of it is given out anew in every micro-batch.
+    A row stamped more than an hour after the clock is not believed. State is some 42 bytes a query and 24·k a stream;
+    all of it is given out anew in every micro-batch. Queries that changed are evaluated at once, and keep what was
+    learned of them.
     """
 
     def __init__(self, weights: ShardWeights, options: EvaluatorOptions, number: int, state: bytes | None) -> None:
@@ -47,7 +48,7 @@ class Shard:
         if arrays:
             before = arrays.pop("marks")
             same = np.array_equal(before, weights.marks)
-            self._evaluator.resume(arrays, None if same else came_from(weights.marks, before))
+            self._evaluator.resume(arrays, *(() if same else came_from(weights.marks, before)))
         self._place = {name: at for at, name in enumerate(self._names)}
         self.told = Told()
 
@@ -160,7 +161,7 @@ class Shard:
 
 def known_streams(state: bytes | None) -> list[str]:
     """The streams that a state knows of."""
-    return [] if state is None else list(unpack(state)[0]["streams"])
+    return [] if state is None else list(header_of(state)["streams"])
 
 
 def _frame(

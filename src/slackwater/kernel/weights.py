@@ -16,13 +16,15 @@ from slackwater.promises import Precision
 Floats = NDArray[np.float64]
 Marks = NDArray[np.uint64]
 
+_NAME_BITS, _SAID_BITS = np.uint64(44), np.uint64(20)
+
 
 class ShardWeights:
     """Queries from rows (query, stream, weight, within, confidence); rows of one pair add up.
 
     A row without a query, a stream or a finite weight is left out. A query's bound and confidence are those of its
-    first row; where they cannot be meant the query is ``invalid``, and no answer is given. ``marks`` change with a
-    query's name, weights, bound or belief, and with nothing else.
+    first row; where they cannot be meant the query is ``invalid``, and no answer is given. A query's mark is made of
+    its name and of what it says: weights, bound and belief.
     """
 
     def __init__(self, frame: pd.DataFrame, within: str | float | None, confidence: str | float | None) -> None:
@@ -84,13 +86,15 @@ def members(names: list[str], weight: float, average: bool, within: str | float,
     return ShardWeights(frame.assign(weight=weight / count), within, confidence)
 
 
-def came_from(now: Marks, before: Marks) -> NDArray[np.int64]:
-    """Where each mark stood before; −1 for a new one."""
+def came_from(now: Marks, before: Marks) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where the query of each mark stood before (−1 for a new one), and whether it still says the same."""
     if len(before) == 0:
-        return np.full(len(now), -1, dtype=np.int64)
+        return np.full(len(now), -1, dtype=np.int64), np.zeros(len(now), dtype=np.bool_)
     order = np.argsort(before, kind="stable")
-    at = np.minimum(np.searchsorted(before[order], now), len(before) - 1)
-    return np.where(before[order[at]] == now, order[at], -1).astype(np.int64)
+    names = before[order] >> _SAID_BITS
+    at = order[np.minimum(np.searchsorted(names, now >> _SAID_BITS), len(before) - 1)]
+    known = before[at] >> _SAID_BITS == now >> _SAID_BITS
+    return np.where(known, at, -1).astype(np.int64), before[at] == now
 
 
 def _listed(frame: pd.DataFrame, column: str, given: str | float | None, first: NDArray[np.int64]) -> list[Any]:
@@ -105,17 +109,20 @@ def _promise(within: Any, confidence: Any) -> Precision | None:
 
 
 def _marks(queries: QuerySet, streams: list[str]) -> Marks:
-    """Sums of mixed 64-bit words, so that the order of streams does not matter."""
+    """The name in the upper 44 bits, what is said in the others.
+
+    Sums of mixed words, so that the order of streams does not matter.
+    """
     matrix = queries.weights
     named = pd.util.hash_array(np.array(streams, dtype=object)) if streams else np.zeros(0, dtype=np.uint64)
     words = _mixed(named[matrix.indices] ^ _mixed(matrix.data.view(np.uint64)))
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)])
     total = sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]]
-    ids = queries.ids.astype(str).astype(object)
-    total = _mixed(total) ^ pd.util.hash_array(ids)
     total = _mixed(total) ^ queries.bound.view(np.uint64)
     total = _mixed(total) ^ queries.belief.view(np.uint64)
-    return _mixed(total + queries.relative.astype(np.uint64))
+    said = _mixed(total + queries.relative.astype(np.uint64))
+    names = _mixed(pd.util.hash_array(queries.ids.astype(str).astype(object)))
+    return np.asarray((names >> _SAID_BITS << _SAID_BITS) | (said >> _NAME_BITS), dtype=np.uint64)
 
 
 def _mixed(words: Marks) -> Marks:

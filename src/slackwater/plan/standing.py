@@ -14,7 +14,11 @@ from slackwater.units import duration_text, percent
 
 ANSWER_COLUMNS = ("drift", "error_bound", "interrupted_streams", "next_evaluation_at")
 
+COUNTED = "__counted"
+"""The column that stands for the value where streams are counted."""
+
 _EXTREMES: dict[type[exp.Expr], str] = {exp.Max: "max", exp.Min: "min"}
+_LINEAR = exp.Sum | exp.Avg | exp.Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,8 @@ class StandingShape:
     """What a query with WITHIN asks for; expressions are Spark SQL.
 
     ``keys`` are (name, expression); ``weight`` multiplies a stream's value; ``average`` divides by the number of
-    members, ``bare`` says that there is one member alone; ``extreme`` is taken over ``window_ms`` or since
+    members, ``bare`` says that there is one member alone; ``counts`` is what takes the place of the value, under the
+    name ``COUNTED``, where members are counted; ``extreme`` is taken over ``window_ms`` or since
     ``landmark``. ``table`` holds the weights, joined by ``join`` (its column, the stream's), or is None where every
     stream that passes the filter is a member.
     """
@@ -36,6 +41,7 @@ class StandingShape:
     weight: str
     average: bool
     bare: bool
+    counts: str | None
     extreme: str | None
     window_ms: float | None
     landmark: str | None
@@ -66,7 +72,7 @@ def explain_standing(query: Query, catalog: Catalog) -> str:
     shape = standing_shape(query, name, None if known is None else list(known.columns))
     assert query.precision is not None
     bound = percent(query.precision.bound) if query.precision.relative else f"{query.precision.bound:g}"
-    linear = f"{'average' if shape.average else 'sum'} of {shape.value}"
+    linear = f"{'average' if shape.average else 'sum'} of {shape.value}" if shape.counts is None else "count of streams"
     window = "the newest values"
     if shape.extreme is not None:
         since = (
@@ -115,7 +121,10 @@ class _Reader:
         extreme, inner = self._extreme(aggregate)
         window_ms, landmark, time = self._window(extreme is not None)
         average = isinstance(inner, exp.Avg)
-        weight, value = self._weight(inner.this if isinstance(inner, exp.Sum | exp.Avg) else inner)
+        counts = self._counts(inner) if isinstance(inner, exp.Count) else None
+        weight, value = "1.0D", COUNTED
+        if counts is None:
+            weight, value = self._weight(inner.this if isinstance(inner, _LINEAR) else inner)
         stream_filter, table_filter = self._filters()
         return StandingShape(
             stream=self.table.name,
@@ -126,7 +135,8 @@ class _Reader:
             result=name,
             weight=weight,
             average=average,
-            bare=not isinstance(inner, exp.Sum | exp.Avg),
+            bare=not isinstance(inner, _LINEAR),
+            counts=counts,
             extreme=extreme,
             window_ms=window_ms,
             landmark=landmark,
@@ -160,12 +170,22 @@ class _Reader:
     def _extreme(self, aggregate: exp.Expr) -> tuple[str | None, exp.Expr]:
         kind = _EXTREMES.get(type(aggregate))
         inner = aggregate.this if kind else aggregate
-        if isinstance(inner, exp.Sum | exp.Avg) or (kind and not inner.find(exp.AggFunc)):
+        if isinstance(inner, _LINEAR) or (kind and not inner.find(exp.AggFunc)):
             return kind, inner
         return self._refuse(
             f"{aggregate.sql('spark')} is no linear aggregate, nor an extreme of one",
-            "use SUM or AVG, or MAX(AVG(…)) with RANGE or LANDMARK",
+            "use SUM, AVG or COUNT, or MAX(AVG(…)) with RANGE or LANDMARK",
         )
+
+    def _counts(self, count: exp.Count) -> str:
+        """One for every row that counts: a stream is counted while its newest row is such a one."""
+        if isinstance(count.this, exp.Star | exp.Literal):
+            return "1.0D"
+        if not isinstance(count.this, exp.Column) or count.expressions or not self._on_stream(count.this):
+            self._refuse(
+                f"{count.sql('spark')} counts no streams", "write COUNT(*), or COUNT of a column of the stream"
+            )
+        return f"CASE WHEN {self._unqualified(count.this)} IS NOT NULL THEN 1.0D END"
 
     def _window(self, extreme: bool) -> tuple[float | None, str | None, str | None]:
         windowed = self.query.windowed()
@@ -186,7 +206,7 @@ class _Reader:
                     length=length,
                 )
         if not extreme and (window.range is not None or window.landmark is not None):
-            self._refuse("SUM and AVG have no window: they are of the newest values", "write MAX(AVG(…))")
+            self._refuse("SUM, AVG and COUNT have no window: they are of the newest values", "write MAX(AVG(…))")
         if extreme and window.range is None and window.landmark is None:
             self._refuse("MAX and MIN need a window", "write RANGE or LANDMARK")
         if window.range is not None and window.range.measure is not Measure.TIME:

@@ -32,6 +32,7 @@ from slackwater.spark.clock import clock_ticks
 from slackwater.spark.location import driver_folder, exchange_for
 from slackwater.spark.sharding import MOST_SHARDS, shard_keys
 from slackwater.spark.standing_desk import TOLD, TOLD_TYPE, StandingSpec, observe_told, told_row
+from slackwater.spark.state_bytes import compressed, restored
 from slackwater.spark.supervisor import supervisor_of
 from slackwater.spark.weights_table import WeightsTable
 
@@ -198,9 +199,8 @@ def evaluated(
         number = keys.index(int(key[0]))
         data = frame[frame["stream"].notna()]
         names = data["stream"].to_numpy(dtype=object)
-        before = bytes(state.get[0]) if state.exists else None
-        known = known_streams(before)
-        seen = known + [name for name in dict.fromkeys(names) if name not in set(known)]
+        before = restored(bytes(state.get[0])) if state.exists else None
+        seen = list(dict.fromkeys([*known_streams(before), *names]))
         shard = Shard(weights(number, seen), options, number, before)
         clock_ms = frame["clock_ms"].max()
         found = shard.tick(
@@ -209,7 +209,7 @@ def evaluated(
             data["value"].to_numpy(dtype=np.float64, na_value=np.nan),
             None if pd.isna(clock_ms) else float(clock_ms),
         )
-        state.update((shard.state(),))
+        state.update((compressed(shard.state()),))
         if len(found):
             found["drift"] *= 1e3  # per second
             for column in ("at", "next_evaluation_at"):

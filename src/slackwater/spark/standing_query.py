@@ -59,6 +59,8 @@ def standing_query(
         )
     if shape.stream_filter is not None:
         events = events.where(shape.stream_filter)
+    if shape.counts is not None:
+        events = events.withColumn(shape.value, F.expr(shape.counts))
     options = EvaluatorOptions(
         aggregate=shape.extreme or "linear",  # type: ignore[arg-type]
         window=shape.window_ms,

@@ -1,7 +1,7 @@
 """Zhu & Ravishankar 2004: deferring the evaluation of standing aggregates over streams."""
 
 from slackwater.papers.reproduction import Paper
-from slackwater.papers.zhu2004 import interruptions, precision, scalability
+from slackwater.papers.zhu2004 import caution, interruptions, precision, scalability
 
 PAPER = Paper(
     key="zhu2004",
@@ -27,5 +27,6 @@ PAPER = Paper(
         "7": scalability.figure_7,
         "8": interruptions.figure_8,
         "covariance": precision.covariance,
+        "caution": caution.caution,
     },
 )
