@@ -21,6 +21,7 @@ from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.shard import Shard
 from slackwater.sim.brownian import brownian_streams
+from slackwater.spark.exchange import replace
 from slackwater.spark.sharding import murmur3, shard_keys
 from slackwater.spark.weights_table import WeightsTable
 from tests.spark.harness import ORIGIN_S, FileStream
@@ -160,7 +161,7 @@ def test_a_blackout_is_answered_and_queries_come_and_go(spark: SparkSession, tmp
     put_weights(tmp_path / "weights")
     clock = tmp_path / "clock"
     start_ms = ORIGIN_S * 1000 + 13 * TICK_MS + 1000
-    clock.write_text(str(start_ms))
+    replace(clock, str(start_ms))
     stream = FileStream(spark, tmp_path / "in", SCHEMA)
     batches = micro_batches(14, warm_up=13)
     for batch in batches:
@@ -175,14 +176,14 @@ def test_a_blackout_is_answered_and_queries_come_and_go(spark: SparkSession, tmp
     try:
         query.processAllAvailable()
         for minute in (4, 12):  # nothing but the clock
-            clock.write_text(str(start_ms + minute * TICK_MS))
+            replace(clock, str(start_ms + minute * TICK_MS))
             query.processAllAvailable()
         last_row_ms = ORIGIN_S * 1000 + 13 * TICK_MS
         blackout = [row for row in answers(spark, tmp_path) if row[1] > last_row_ms]
         assert {row[0] for row in blackout} == {f"p{number}" for number in range(6)}
         assert any(row[4] == 4 for row in blackout), "all four streams of a query are silent"
         put_weights(tmp_path / "weights", changed=True)
-        clock.write_text(str(start_ms + 40 * TICK_MS))
+        replace(clock, str(start_ms + 40 * TICK_MS))
         query.processAllAvailable()
         later = {row[0] for row in answers(spark, tmp_path) if row[1] > last_row_ms + 12 * TICK_MS}
         assert later == {"added", "p1", "p2", "p3", "p4", "p5"}
