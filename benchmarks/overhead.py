@@ -73,16 +73,19 @@ def time_query(events: DataFrame, warm_up: int, batches: int | None = None) -> t
 def compare(
     label: str, read: Callable[[], DataFrame], pairs: int, warm_up: int, batches: int | None = None
 ) -> dict[str, Any]:
-    """Both in turn, the order changing from pair to pair."""
+    """Both in turn, the order changing from pair to pair; a first pair warms Java up and does not count."""
     throughput: list[float] = []
     trigger: list[float] = []
     rates: dict[str, list[float]] = {"plain": [], "promised": []}
-    for pair in track(range(pairs), description=label, console=Console(stderr=True)):
+    for pair in track(range(-1, pairs), description=label, console=Console(stderr=True)):
         got: dict[str, tuple[float, list[float]]] = {}
         sides: list[tuple[str, Promise]] = [("plain", plain), ("promised", promised)]
         for name, promise in sides if pair % 2 == 0 else reversed(sides):
             got[name] = time_query(promise(read()), warm_up, batches)
-            rates[name].append(got[name][0])
+        if pair < 0:
+            continue
+        for name, (rows_per_s, _) in got.items():
+            rates[name].append(rows_per_s)
         throughput.append(got["promised"][0] / got["plain"][0])
         trigger.append(statistics.median(got["promised"][1]) / statistics.median(got["plain"][1]))
     return {
