@@ -29,7 +29,7 @@ class Shard:
 
     A micro-batch is a tick at the latest time in it; windows see up to ``INSTANTS`` instants of it. While no row
     comes the clock moves time on: a tick's clock, less what the clock was ahead of the rows when the last ones came.
-    A row stamped more than an hour after the clock is not believed. State is some 42 bytes a query and 24·k a stream;
+    A row stamped more than an hour after the clock is not believed. State is some 50 bytes a query and 24·k a stream;
     all of it is given out anew in every micro-batch. Queries that changed are evaluated at once, and keep what was
     learned of them.
     """

@@ -12,24 +12,14 @@ ENOUGH_JUDGED = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Told):
     """Counts over the whole run, but for ``queries`` and ``withheld``, which are as they stand.
 
     ``fidelity`` is the share of time within the bound, from the random audits that the method makes anyway.
     Where it makes none (MAX, MIN and the open-loop methods) the hit rate stands in for it, which asks for more.
     """
 
-    queries: int = 0
-    withheld: int = 0
-    evaluated: int = 0
     deferred: int = 0
-    guessed: int = 0
-    judged: int = 0
-    hits: int = 0
-    expected: float = 0.0
-    audited: float = 0.0
-    within: float = 0.0
-    asked: float = 0.0
 
     def after(self, told: Told, *, whole: bool) -> Standing:
         """The counts after one more micro-batch.
@@ -41,19 +31,9 @@ class Standing:
         5
         """
         queries, withheld = (told.queries, told.withheld) if whole else (self.queries, self.withheld)
-        return Standing(
-            queries,
-            withheld,
-            self.evaluated + told.evaluated,
-            self.deferred + max(queries - withheld - told.evaluated, 0),
-            self.guessed + told.guessed,
-            self.judged + told.judged,
-            self.hits + told.hits,
-            self.expected + told.expected,
-            self.audited + told.audited,
-            self.within + told.within,
-            self.asked + told.asked,
-        )
+        deferred = self.deferred + max(queries - withheld - told.evaluated, 0)
+        counts = {**asdict(Told.together([self, told])), "queries": queries, "withheld": withheld}
+        return Standing(**counts, deferred=deferred)
 
     @property
     def hit_ratio(self) -> float | None:
