@@ -8,7 +8,8 @@ import datetime as dt
 import json
 import logging
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
@@ -34,13 +35,14 @@ from slackwater.watching.series import Series, Shown
 
 METRICS_PREFIX = "slackwater:"
 _log = logging.getLogger("slackwater")
+_T = TypeVar("_T")
 
 
 class Supervisor(StreamingQueryListener):
-    """One for each Spark session; everything it does happens in a listener's call, after a commit.
+    """One for each Spark session; what it does happens in a listener's call, after a commit.
 
-    A call takes milliseconds. If one fails, the query goes on under its last heartbeat, which costs wait and never
-    a row; the failure is logged.
+    Only the look-out for overdue micro-batches (``DelayDesk``) has a thread of its own. A call takes milliseconds. If
+    one fails, the query goes on under its last heartbeat, which costs wait and never a row; the failure is logged.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -82,15 +84,13 @@ class Supervisor(StreamingQueryListener):
     def standing_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Series]:
         """The series of one query's precision promises, once the given batch has been dealt with."""
         with self._changed:
-            if query_id in self._started:
-                self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            self._wait_for(query_id, up_to_batch, timeout_s)
             return self._scribe.series_of_kind(query_id, "precision")
 
     def delay_keepers_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[DelayKeeper]:
         """The timeliness promises of one query, once the given batch has been dealt with."""
         with self._changed:
-            if query_id in self._started:
-                self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            self._wait_for(query_id, up_to_batch, timeout_s)
             return self._delays.keepers_of(query_id)
 
     def has(self, name: str) -> bool:
@@ -100,9 +100,12 @@ class Supervisor(StreamingQueryListener):
     def keepers_of(self, query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Keeper]:
         """The promises of one query, once the given batch has been dealt with."""
         with self._changed:
-            if query_id in self._started:
-                self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= up_to_batch, timeout_s)
+            self._wait_for(query_id, up_to_batch, timeout_s)
             return [keeper for (query, _), keeper in self._keepers.items() if query == query_id]
+
+    def _wait_for(self, query_id: str, batch: int, timeout_s: float) -> None:
+        if query_id in self._started:
+            self._changed.wait_for(lambda: self._handled.get(query_id, -1) >= batch, timeout_s)
 
     def show(self, promise: str, shown: Shown) -> None:
         """Results that a promise's query is publishing through our own hands, for whoever watches it."""
@@ -268,31 +271,24 @@ def supervisor_of(spark: SparkSession) -> Supervisor:
         return supervisor
 
 
+def _first(found: Callable[[Supervisor], list[_T]]) -> list[_T]:
+    """What the one session that knows the query has found."""
+    return next((those for supervisor in list(_SUPERVISORS.values()) if (those := found(supervisor))), [])
+
+
 def keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Keeper]:
     """The promises of one query of any session, once the given batch has been dealt with."""
-    for supervisor in list(_SUPERVISORS.values()):
-        keepers = supervisor.keepers_of(query_id, up_to_batch, timeout_s)
-        if keepers:
-            return keepers
-    return []
+    return _first(lambda supervisor: supervisor.keepers_of(query_id, up_to_batch, timeout_s))
 
 
 def delay_keepers_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[DelayKeeper]:
     """The timeliness promises of one query of any session, once the given batch has been dealt with."""
-    for supervisor in list(_SUPERVISORS.values()):
-        keepers = supervisor.delay_keepers_of(query_id, up_to_batch, timeout_s)
-        if keepers:
-            return keepers
-    return []
+    return _first(lambda supervisor: supervisor.delay_keepers_of(query_id, up_to_batch, timeout_s))
 
 
 def standing_of(query_id: str, up_to_batch: int, timeout_s: float = 10.0) -> list[Series]:
     """The series of the precision promises of one query of any session, once the given batch has been dealt with."""
-    for supervisor in list(_SUPERVISORS.values()):
-        series = supervisor.standing_of(query_id, up_to_batch, timeout_s)
-        if series:
-            return series
-    return []
+    return _first(lambda supervisor: supervisor.standing_of(query_id, up_to_batch, timeout_s))
 
 
 def series_of(query_id: str, promise: str) -> Series | None:
