@@ -6,8 +6,8 @@
 
 Parts: ``overload`` (delay, violations, loss, law by law), ``response`` (what Spark does with a step, Tu 2006, Fig. 5),
 ``idle`` (what it costs when there is nothing to shed), ``unbiased`` (shed sums and counts against the truth), ``step``
-(the cost of one controller step). What the query bears is measured first, in the same session. On a busy machine
-timings mean little.
+(the cost of one controller step). What the query bears is measured first, in the same session, and again before each
+overload. On a busy machine timings mean little.
 """
 
 from __future__ import annotations
@@ -297,6 +297,8 @@ def main(
             if "overload" in chosen:
                 report["overload"] = []
                 for overload in overloads:
+                    plant = identify(spark, work, rows, folder / f"before-{overload:g}")
+                    console.print("what the query bears now:", asdict(plant), plant.capacity_per_s(target_s))
                     rates, terrace = overload_rates(plant, target_s, overload, seconds, trace, speed)
                     rans: dict[str, Ran] = {}
                     for law in laws:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -92,30 +91,25 @@ def test_every_clause_is_in_the_language_reference() -> None:
 
 def test_every_method_and_law_is_documented_and_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
-    for name in _own(method_names()):
+    for name in method_names():
         assert (DOCS / "methods" / f"{name}.md").exists() and f"methods/{name}.md" in navigation, name
     laws = (DOCS / "laws" / "README.md").read_text()
-    assert not [name for name in _own(law_names()) if f"`{name}`" not in laws]
+    assert not [name for name in law_names() if f"`{name}`" not in laws]
 
 
 def test_every_method_and_law_has_its_plot() -> None:
-    for name in _own(method_names()):
+    for name in method_names():
         page, image = (DOCS / "methods" / f"{name}.md").read_text(), DOCS / "images" / "methods" / f"{name}.svg"
         assert f"(../images/methods/{name}.svg)" in page, name
         assert f">{name}: " in image.read_text(), "make plots draws it anew"
     laws = (DOCS / "laws" / "README.md").read_text()
-    for name in _own(law_names()):
+    for name in law_names():
         assert f"(../images/laws/{name}.svg)" in laws and (DOCS / "images" / "laws" / f"{name}.svg").exists(), name
 
 
 def test_a_plot_is_what_the_code_draws() -> None:
     drawn = script("plots").law_plot("ctrl")
     assert drawn == (DOCS / "images" / "laws" / "ctrl.svg").read_text(), "make plots draws it anew"
-
-
-def _own(names: Iterable[str]) -> list[str]:
-    """Without those that other tests register."""
-    return [name for name in names if not name.startswith("test-")]
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:

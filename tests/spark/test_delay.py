@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from slackwater.control.shedding import Status, register
+from slackwater.control.shedding import Status, register, registry
 from slackwater.errors import InvalidOption, InvalidStream, UnknownName
 from slackwater.spark.delay_report import DelayReport
 from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start
@@ -18,7 +19,6 @@ from tests.spark.harness import FileStream, collected, rows, same_rows, settle, 
 pytestmark = pytest.mark.spark
 
 
-@register
 class Scripted:
     """Sheds what it is told to, batch after batch; no clock in it."""
 
@@ -38,6 +38,14 @@ class Scripted:
 
     def resume(self, snapshot: dict[str, Any]) -> None:
         self._step = snapshot["step"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _scripted() -> Iterator[None]:
+    """Known by name only while these tests run."""
+    register(Scripted)
+    yield
+    registry._LAWS.pop(Scripted.name)
 
 
 def delay_of(query: Any) -> DelayReport:
