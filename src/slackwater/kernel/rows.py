@@ -95,6 +95,18 @@ def _packed_whole(column: Ints) -> tuple[NDArray[Any], int | None]:
 
 
 def _packed(column: Floats) -> tuple[NDArray[Any], None]:
-    """Doubles, or floats of half the size where those are the same numbers."""
-    short = column.astype(np.float32)
-    return (short, None) if np.array_equal(short, column, equal_nan=True) else (column, None)
+    """Doubles, or numbers of a quarter or half the size where those are the same."""
+    for kind in (np.uint16, np.float32):
+        # what the first rows rule out is not tried on all
+        if _exactly(column[:16], kind) is not None and (short := _exactly(column, kind)) is not None:
+            return short, None
+    return column, None
+
+
+def _exactly(column: Floats, kind: type[np.uint16] | type[np.float32]) -> NDArray[Any] | None:
+    with np.errstate(invalid="ignore", over="ignore"):
+        short = column.astype(kind)
+    if not np.array_equal(short, column, equal_nan=True):
+        return None
+    signed = kind is np.uint16 and len(column) and int(column.view(np.int64).min()) < 0  # minus zero
+    return None if signed else short

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption
@@ -18,10 +18,11 @@ from slackwater.promises import Completeness, Duration
 from slackwater.spark.completeness import new_promise, observed_events
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.query import DEFAULT_SHARDS
+from slackwater.spark.state_text import as_text, from_text
 
 _EVENT = "__sw_event_us"
 _MS_US = 1000
-_STATE = StructType([StructField("rows", BinaryType())])
+_STATE = StructType([StructField("rows", StringType())])
 
 
 def ordered(
@@ -84,7 +85,7 @@ def deliver_shard(columns: list[str], frames: Iterable[pd.DataFrame], state: Gro
     """One shard takes its rows and gives those that the heartbeat has passed, in order."""
     parts = []
     if state.exists:
-        parts.append(pa.ipc.open_stream(pa.py_buffer(bytes(state.get[0]))).read_pandas())
+        parts.append(pa.ipc.open_stream(pa.py_buffer(from_text(state.get[0]))).read_pandas())
     parts += [frame[[*columns, _EVENT]] for frame in frames]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else None
     watermark_ms = state.getCurrentWatermarkMs()
@@ -98,7 +99,7 @@ def deliver_shard(columns: list[str], frames: Iterable[pd.DataFrame], state: Gro
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    state.update((sink.getvalue().to_pybytes(),))
+    state.update((as_text(sink.getvalue().to_pybytes()),))
     if len(held):
         state.setTimeoutTimestamp(max(int(held[_EVENT].iloc[0]) // _MS_US, watermark_ms) + 1)
     if cut:

@@ -20,7 +20,6 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import (
-    BinaryType,
     DoubleType,
     NumericType,
     StringType,
@@ -39,11 +38,12 @@ from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
 from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, pack_results, packer, result_opener, unpacked
 from slackwater.spark.results import observe_parcels, observe_results
+from slackwater.spark.state_text import as_text, from_text
 
 _MS_US = 1000
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
 _VIEWS = itertools.count()
-_STATE = StructType([StructField("keys", StringType()), StructField("operator", BinaryType())])
+_STATE = StructType([StructField("keys", StringType()), StructField("operator", StringType())])
 
 
 def ordered_windows(
@@ -99,7 +99,7 @@ def advance_shard(
     if state.exists:
         saved, data = state.get
         numbers = {key: number for number, key in enumerate(json.loads(saved))}
-        operator.resume(bytes(data))
+        operator.resume(from_text(data))
     parts = []
     for frame in frames:
         for names, parcel in zip(frame["names"], frame["rows"], strict=True):
@@ -112,7 +112,7 @@ def advance_shard(
     everything = Rows.concat(parts, operator.store.columns)
     out = operator.push_panes(everything, heartbeat) if operator.in_panes else operator.push(everything, heartbeat)[0]
     keys = list(numbers)
-    state.update((json.dumps(keys), operator.to_bytes()))
+    state.update((json.dumps(keys), as_text(operator.to_bytes())))
     first = operator.store.first()
     if first is not None:
         state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)

@@ -15,7 +15,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.kernel import Results, Rows
-from slackwater.kernel.packing import pack, unpack
 from slackwater.spark.sharding import shard_keys
 
 PARCEL_SCHEMA = "time timestamp, shard int, names string, rows binary"
@@ -52,13 +51,16 @@ def packer(
 
 
 def pack_results(out: Results, keys: list[Key]) -> bytes:
-    """Results as one parcel; ``keys`` holds the names of their groups."""
+    """Results as one parcel, in few bytes; ``keys`` holds the names of their groups."""
     code, names = out.keys, keys
     if len(keys) > len(out):
         mine, code = np.unique(out.keys, return_inverse=True)
         names = [keys[number] for number in mine.tolist()]
-    values = {f"value_{i}": column for i, column in enumerate(out.aggregates)}
-    return pack({"names": names}, {"start": out.start, "end": out.end, "code": code.astype(np.int32), **values})
+    lengths = out.end - out.start
+    same = bool((lengths == lengths[0]).all())
+    values = out.aggregates if same else (*out.aggregates, lengths.astype(np.float64))
+    head = json.dumps({"names": names, "length": int(lengths[0]) if same else None}).encode()
+    return head + b"\n" + Rows(out.end, code, values).to_bytes()
 
 
 def result_opener(whole: bool) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -74,12 +76,16 @@ def result_opener(whole: bool) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
 
 def opened(parcel: bytes, whole: bool) -> pa.RecordBatch:
     """The results of a parcel; their keys are whole numbers, or texts."""
-    head, arrays = unpack(parcel)
-    names = pa.array(head["names"], pa.int64() if whole else pa.string())
-    key = names.take(pa.array(arrays.pop("code")))
-    start, end = pa.array(arrays.pop("start")), pa.array(arrays.pop("end"))
-    values = {name: pa.array(column) for name, column in arrays.items()}
-    return pa.RecordBatch.from_pydict({"start": start, "end": end, "key": key, **values})
+    head, _, packed = parcel.partition(b"\n")
+    said, rows = json.loads(head), Rows.from_bytes(packed)
+    names, end, values = pa.array(said["names"], pa.int64() if whole else pa.string()), rows.attribute, rows.values
+    if said["length"] is None:
+        start, values = end - values[-1].astype(np.int64), values[:-1]
+    else:
+        start = end - said["length"]
+    columns = {f"value_{i}": pa.array(column) for i, column in enumerate(values)}
+    key = names.take(pa.array(rows.keys))
+    return pa.RecordBatch.from_pydict({"start": pa.array(start), "end": pa.array(end), "key": key, **columns})
 
 
 def unpacked(names: str, rows: bytes) -> tuple[list[Key], Rows]:

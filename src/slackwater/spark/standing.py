@@ -32,7 +32,7 @@ from slackwater.spark.clock import clock_ticks
 from slackwater.spark.location import driver_folder, exchange_for
 from slackwater.spark.sharding import MOST_SHARDS, shard_keys
 from slackwater.spark.standing_desk import TOLD, TOLD_TYPE, StandingSpec, observe_told, told_row
-from slackwater.spark.state_bytes import compressed, restored
+from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.supervisor import supervisor_of
 from slackwater.spark.weights_table import WeightsTable
 
@@ -199,7 +199,7 @@ def evaluated(
         number = keys.index(int(key[0]))
         data = frame[frame["stream"].notna()]
         names = data["stream"].to_numpy(dtype=object)
-        before = restored(bytes(state.get[0])) if state.exists else None
+        before = from_text(state.get[0]) if state.exists else None
         seen = list(dict.fromkeys([*known_streams(before), *names]))
         shard = Shard(weights(number, seen), options, number, before)
         clock_ms = frame["clock_ms"].max()
@@ -209,7 +209,7 @@ def evaluated(
             data["value"].to_numpy(dtype=np.float64, na_value=np.nan),
             None if pd.isna(clock_ms) else float(clock_ms),
         )
-        state.update((compressed(shard.state()),))
+        state.update((as_text(shard.state()),))
         if len(found):
             found["drift"] *= 1e3  # per second
             for column in ("at", "next_evaluation_at"):
@@ -221,7 +221,7 @@ def evaluated(
         rows.withColumn("clock_ms", nothing.cast("long"))
         .unionByName(clock)
         .groupBy("shard")
-        .applyInPandasWithState(evaluate, schema, "state binary", "append", "NoTimeout")
+        .applyInPandasWithState(evaluate, schema, "state string", "append", "NoTimeout")
     )
     return observe_told(answers, spec.name)
 
