@@ -53,10 +53,10 @@ class BudgetedQuantile:
     """Loses at most D of the rows, counted, for nearly the shortest wait; assumes no distribution.
 
     What matters for a row is its effective lateness: the reference (arrival clock, or front) at the moment when the
-    heartbeat that judged it was decided, minus its value. Of these the upper tail is kept, over three horizons and
-    in two frames; the frame and horizon with the least pinball loss on what came lately proposes the wait, at the rate
-    that the budget can pay. The heartbeat is held while the budget is empty, and never overtakes where the stream
-    itself is.
+    heartbeat that judged it was decided, minus its value. Of these the upper tail is kept, over three horizons, once
+    more standardised, and in two frames; the one with the least pinball loss on what came lately proposes the wait, at
+    the rate that the budget can pay. While the budget is spent the wait is thrice the longest lateness ever seen. The
+    heartbeat never overtakes where the stream itself is.
 
     Costs some 100 µs a batch and an amount of memory that does not depend on the stream, apart from five numbers a
     source. Fails, for as long as it takes to notice, when rows come later than ever before without any sign.
@@ -146,8 +146,9 @@ class BudgetedQuantile:
     def _new_tails(self, frames: int) -> list[list[Tail | StandardisedTail]]:
         """Of the clock's frame (the front's where there is none) every tail; of the front's beside it a single one."""
         reach = min(1.0, REACH * self.ratio)
-        first: list[Tail | StandardisedTail] = [StandardisedTail(reach), *(Tail(reach) for _ in self.horizons)]
-        return [first, [Tail(reach)]][:frames]
+        tails: list[list[Tail | StandardisedTail]] = [[StandardisedTail(reach)], [Tail(reach)]]
+        tails[0] += [Tail(reach) for _ in self.horizons]
+        return tails[:frames]
 
     def _learn(self, batch: Batch, rows: int, lowest: float, elapsed: float) -> None:
         forget = rows * self.ratio / self.horizons[0]

@@ -53,8 +53,9 @@ class Standstill:
         if not fresh or min(batch[1] for batch in fresh) >= heartbeat:
             return heartbeat
         counts = np.concatenate([np.ones(len(b[2])) if b[3] is None else b[3] for b in fresh]).astype(np.float64)
-        progress = _progress(fresh)
-        values = np.concatenate([batch[2] + progress * (now - batch[0]) for batch in fresh])
+        values = np.concatenate([batch[2] for batch in fresh])
+        began = np.repeat([batch[0] for batch in fresh], [len(batch[2]) for batch in fresh])
+        values = values + _progress(values, counts, began) * (now - began)
         order = np.argsort(values, kind="stable")
         values, ranks = values[order], np.cumsum(counts[order])
         middle = float(values[np.searchsorted(ranks, ranks[-1] / 2)])
@@ -77,28 +78,26 @@ class Standstill:
         self._rows = sum(_rows(batch) for batch in self._batches)
 
 
-def _progress(batches: list[_Kept]) -> float:
-    """How fast the values of these rows rose beside the clock: 0 at a standstill or where it cannot be told, at most 1.
+def _progress(values: Floats, counts: Floats, began: Floats) -> float:
+    """How fast the values rose beside the clock: 0 at a standstill or where it cannot be told, at most 1.
 
     From the middle of the older half of the rows to that of the newer one; whole batches, as a batch has one clock.
     """
-    ends = np.cumsum([_rows(batch) for batch in batches])
-    split = int(np.searchsorted(ends, ends[-1] / 2)) + 1
-    if ends[-1] < LEAST_ROWS or split >= len(batches):
+    began = began - began[0]
+    ranks = counts.cumsum()
+    split = int(began.searchsorted(began[ranks.searchsorted(ranks[-1] / 2)], "right"))
+    if ranks[-1] < LEAST_ROWS or split == len(began):
         return 0.0
-    (older_at, older), (newer_at, newer) = _middle(batches[:split]), _middle(batches[split:])
-    return min(max((newer - older) / (newer_at - older_at), 0.0), 1.0) if newer_at > older_at else 0.0
+    older, newer = slice(None, split), slice(split, None)
+    elapsed = began[newer] @ counts[newer] / counts[newer].sum() - began[older] @ counts[older] / counts[older].sum()
+    risen = _median(values[newer], counts[newer]) - _median(values[older], counts[older])
+    return float(min(max(risen / elapsed, 0.0), 1.0))
 
 
-def _middle(batches: list[_Kept]) -> tuple[float, float]:
-    """The mean clock and the median value."""
-    values = np.concatenate([batch[2] for batch in batches])
-    counts = np.concatenate([np.ones(len(b[2])) if b[3] is None else b[3] for b in batches])
-    order = np.argsort(values, kind="stable")
-    ranks = np.cumsum(counts[order])
-    rows = [_rows(batch) for batch in batches]
-    at = sum(batch[0] * count for batch, count in zip(batches, rows, strict=True)) / sum(rows)
-    return at, float(values[order[np.searchsorted(ranks, ranks[-1] / 2)]])
+def _median(values: Floats, counts: Floats) -> float:
+    order = values.argsort(kind="stable")
+    ranks = counts[order].cumsum()
+    return float(values[order[ranks.searchsorted(ranks[-1] / 2)]])
 
 
 def _grouped(values: Floats, weights: Ints | None, rows: int) -> tuple[Floats, Ints]:
