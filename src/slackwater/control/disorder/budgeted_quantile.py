@@ -11,7 +11,7 @@ from slackwater.control.disorder.budget import Budget
 from slackwater.control.disorder.fronts import SourceFronts
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats
 from slackwater.control.disorder.registry import register
-from slackwater.control.disorder.standardised import StandardisedTail
+from slackwater.control.disorder.standardised import LOCATED_ROWS, StandardisedTail
 from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.tail import Tail
 from slackwater.promises import Completeness
@@ -228,7 +228,9 @@ class BudgetedQuantile:
     def _choose(self) -> int:
         first = len(self._tails[0])
         best = 1 + int(np.argmin(self._losses[1:first]))
-        if self._losses[0] < STANDARDISED_ADVANTAGE * self._losses[best]:
+        # a first horizon shorter than what location and scale rest on follows a change sooner than they do
+        quicker = self.horizons[0] > LOCATED_ROWS * self.ratio
+        if quicker and self._losses[0] < STANDARDISED_ADVANTAGE * self._losses[best]:
             best = 0
         if len(self._losses) > first:
             other = first + int(np.argmin(self._losses[first:]))

@@ -10,7 +10,7 @@ import numpy as np
 from slackwater.control.disorder.protocol import Floats, Ints
 from slackwater.control.disorder.tail import Tail
 
-ROWS = 100.0
+LOCATED_ROWS = 100.0
 """Location and scale are forgotten over so many rows."""
 OUTLIER = 10.0
 """A row so many scales above the location counts as if it lay there: it tells of the tail, not of the bulk."""
@@ -45,10 +45,10 @@ class StandardisedTail:
         location, scale = self._location, self._spread()
         if self._seen:
             self._scores.add((values - location) / scale, weights, rows, (highest - location) / scale, forget)
-            if highest > location + OUTLIER * scale and self._seen > ROWS:
+            if highest > location + OUTLIER * scale and self._seen > LOCATED_ROWS:
                 values = np.minimum(values, location + OUTLIER * scale)
         self._seen += rows
-        step = max(1.0 - math.exp(-rows / ROWS), rows / self._seen)
+        step = max(1.0 - math.exp(-rows / LOCATED_ROWS), rows / self._seen)
         self._location += (_mean(values, weights, rows) - location) * step
         self._scale += (_mean(np.abs(values - self._location), weights, rows) - self._scale) * step
 
