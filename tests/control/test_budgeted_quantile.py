@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from slackwater.control.disorder import Batch, DisorderController, make_method
 from slackwater.control.disorder.budget import Budget
 from slackwater.control.disorder.budgeted_quantile import BudgetedQuantile
+from slackwater.control.disorder.standardised import StandardisedTail
+from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.tail import Tail
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, Floats, Outcome, clairvoyant_wait, run
@@ -74,14 +76,15 @@ def test_order_numbers_without_a_clock_survive_a_leap() -> None:
 @given(st.lists(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 400)), min_size=1, max_size=6), max_size=60))
 def test_the_heartbeat_is_held_while_the_budget_is_empty(drawn: list[list[tuple[int, int]]]) -> None:
     method = BudgetedQuantile(Completeness(0.05))
-    clock, heartbeat = 0.0, -np.inf
+    clock, heartbeat, reference, longest = 0.0, -np.inf, None, 0.0
     for group in drawn:
         arrivals = clock + np.cumsum([float(gap) for gap, _ in group])
         clock = float(arrivals[-1])
         values = arrivals - np.array([float(late) for _, late in group])
         method.observe(Batch(values, arrivals, clock=clock, late=int(np.sum(values < heartbeat))))
-        decided = method.heartbeat(clock)
-        assert decided == heartbeat or method.budget.balance >= 0
+        longest = max(longest, (clock if reference is None else reference) - float(values.min()))
+        decided, reference = method.heartbeat(clock), clock
+        assert method.budget.balance >= 0 or decided <= max(heartbeat, clock - 3.0 * longest)
         heartbeat = decided
 
 
@@ -114,6 +117,28 @@ def test_a_tail_answers_ranks_on_the_safe_side(values: list[float], every: int) 
     assert tail.rows == pytest.approx(len(values))
     for count in (0.0, 1.0, 0.05 * len(values), 0.1 * len(values)):
         assert np.sum(np.array(values) > tail.above(count)) <= count
+
+
+def test_a_standardised_tail_forgets_long_delays_within_some_hundred_rows() -> None:
+    random = np.random.default_rng(18)
+    plain, standardised = Tail(0.006), StandardisedTail(0.006)
+    for location, scale, batches in ((100.0, 30.0, 2_000), (10.0, 3.0, 60)):
+        for _ in range(batches):
+            lateness = random.normal(location, scale, 10)
+            for tail in (plain, standardised):
+                tail.add(lateness, None, 10, float(lateness.max()), 0.0001)
+    assert standardised.above(0.001 * standardised.rows) == pytest.approx(10 + 3.1 * 3, rel=0.4)
+    assert plain.above(0.001 * plain.rows) > 150
+
+
+@pytest.mark.parametrize(("rises", "held"), [(1.0, False), (0.0, True)])
+def test_only_a_stream_that_stands_still_is_held_by_rows_of_a_while_ago(rises: float, held: bool) -> None:
+    standstill = Standstill()
+    for k in range(64):
+        value = rises * k - 20.0
+        standstill.observe(np.array([value]), None, 1, float(k), value)
+    heartbeat = standstill.hold(30.0, 64.0, 100.0, 0.001)
+    assert (heartbeat < 30.0) == held
 
 
 def test_a_budget_is_spent_and_earned_back() -> None:

@@ -178,8 +178,12 @@ def waits_under(trace: Trace, heartbeats: Floats) -> Floats:
     made no difference, and an infinite wait would make every mean meaningless.
     """
     reference = np.maximum.accumulate(trace.values) if trace.arrivals is None else trace.arrivals
-    lowest = np.minimum(np.minimum.accumulate(trace.values), reference)
-    return reference - np.where(np.isfinite(heartbeats), heartbeats, lowest)
+    waits = reference - heartbeats
+    # a heartbeat never retreats, so it is missing only at the start
+    unknown = int(np.searchsorted(heartbeats, UNKNOWN, side="right"))
+    lowest = np.minimum(np.minimum.accumulate(trace.values[:unknown]), reference[:unknown])
+    waits[:unknown] = reference[:unknown] - lowest
+    return waits
 
 
 def clairvoyant_wait(trace: Trace, drop_ratio: float) -> float:

@@ -11,6 +11,7 @@ from slackwater.control.disorder.budget import Budget
 from slackwater.control.disorder.fronts import SourceFronts
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats
 from slackwater.control.disorder.registry import register
+from slackwater.control.disorder.standardised import LOCATED_ROWS, StandardisedTail
 from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.tail import Tail
 from slackwater.promises import Completeness
@@ -30,10 +31,14 @@ SETTLED = 1.2
 FIRST_ROWS = 15
 PRIOR_CLUSTER = 0.25
 """Until clusters are known, the share of the rows of one wait that is taken to be lost at a time."""
+SPENT_WAITS = 3.0
+"""While the budget is spent, the wait is so many times the longest lateness ever seen."""
 LOSS_MEMORY = 16.0
 """The frames are compared over so many promised drops."""
 FRONT_ADVANTAGE = 0.2
 """The front frame is taken only where it loses less than this share of what the arrival frame loses."""
+STANDARDISED_ADVANTAGE = 0.75
+"""The standardised tail is taken only where it loses less than this share of what the plain ones lose."""
 LONG_GAP = 10.0
 """Silence of so many times the mean gap, and longer than the wait, is a stall that may have held rows back."""
 LEAP = 100.0
@@ -48,10 +53,10 @@ class BudgetedQuantile:
     """Loses at most D of the rows, counted, for nearly the shortest wait; assumes no distribution.
 
     What matters for a row is its effective lateness: the reference (arrival clock, or front) at the moment when the
-    heartbeat that judged it was decided, minus its value. Of these the upper tail is kept, over three horizons and
-    in two frames; the frame and horizon with the least pinball loss on what came lately proposes the wait, at the rate
-    that the budget can pay. The heartbeat is held while the budget is empty, and never overtakes where the stream
-    itself is.
+    heartbeat that judged it was decided, minus its value. Of these the upper tail is kept, over three horizons, once
+    more standardised, and in two frames; the one with the least pinball loss on what came lately proposes the wait, at
+    the rate that the budget can pay. While the budget is spent the wait is thrice the longest lateness ever seen. The
+    heartbeat never overtakes where the stream itself is.
 
     Costs some 100 µs a batch and an amount of memory that does not depend on the stream, apart from five numbers a
     source. Fails, for as long as it takes to notice, when rows come later than ever before without any sign.
@@ -68,8 +73,9 @@ class BudgetedQuantile:
         self.cause = "unknown"
         self._sources: SourceFronts | None = None
         self._standstill = Standstill()
-        self._tails: list[list[Tail]] = []
+        self._tails: list[list[Tail | StandardisedTail]] = []
         self._references: list[float] = []
+        self._longest = 0.0
         self._start = UNKNOWN
         self._now = UNKNOWN
         self._front = UNKNOWN
@@ -98,10 +104,9 @@ class BudgetedQuantile:
         if not self._tails:
             self._front, self._start, before = top, now, now
             self._references = [now] if batch.clock is None else [now, top]
-            self._tails = [[self._new_tail() for _ in self.horizons]]
-            if batch.clock is not None:
-                self._tails.append([self._new_tail()])
+            self._tails = self._new_tails(1 if batch.clock is None else 2)
         self._mind_gap(now, now - before)
+        self._longest = max(self._longest, self._references[0] - lowest)
         self._learn(batch, rows, lowest, now - before)
         self._score(batch, rows, lowest, now)
         self._front = max(self._front, top)
@@ -138,18 +143,21 @@ class BudgetedQuantile:
         self._gaps += 1
         self._gap += (elapsed - self._gap) * max(0.02, 1.0 / self._gaps)
 
-    def _new_tail(self) -> Tail:
-        return Tail(min(1.0, REACH * self.ratio))
+    def _new_tails(self, frames: int) -> list[list[Tail | StandardisedTail]]:
+        """Of the clock's frame (the front's where there is none) every tail; of the front's beside it a single one."""
+        reach = min(1.0, REACH * self.ratio)
+        tails: list[list[Tail | StandardisedTail]] = [[StandardisedTail(reach)], [Tail(reach)]]
+        tails[0] += [Tail(reach) for _ in self.horizons]
+        return tails[:frames]
 
     def _learn(self, batch: Batch, rows: int, lowest: float, elapsed: float) -> None:
         forget = rows * self.ratio / self.horizons[0]
         if self._wait > 0:
             forget = min(forget, elapsed / (WAITS_REMEMBERED * self._wait))
-        for reference, tails in zip(self._references, self._tails, strict=True):
+        frames = ((self.horizons[-1], *self.horizons), (self.horizons[len(self.horizons) // 2],))
+        for reference, tails, horizons in zip(self._references, self._tails, frames, strict=False):
             lateness = reference - batch.values
-            # the front frame has one tail only, of a middle horizon
-            horizons = self.horizons if len(tails) > 1 else self.horizons[len(self.horizons) // 2 :]
-            for tail, horizon in zip(tails, horizons, strict=False):
+            for tail, horizon in zip(tails, horizons, strict=True):
                 fade = forget * self.horizons[0] / horizon
                 tail.add(lateness, batch.weights, rows, reference - lowest, fade)
 
@@ -164,9 +172,14 @@ class BudgetedQuantile:
         if lowest < highest_bet:
             below = batch.values < highest_bet
             values = batch.values[below]
-            counts = np.ones(len(values)) if batch.weights is None else batch.weights[below].astype(np.float64)
-            losses += np.maximum(bets[:, None] - values, 0.0) @ counts
-            lost = float(counts[values < self._probe].sum())
+            missed, probed = np.maximum(bets[:, None] - values, 0.0), values < self._probe
+            if batch.weights is None:
+                losses += missed.sum(axis=1)
+                lost = float(np.count_nonzero(probed))
+            else:
+                counts = batch.weights[below].astype(np.float64)
+                losses += missed @ counts
+                lost = float(counts[probed].sum())
         self._losses = self._losses * math.exp(-rows * self.ratio / LOSS_MEMORY) + losses
         self.budget.see_cluster(lost, now, self._probe_wait(), self._prior_cluster())
 
@@ -202,26 +215,30 @@ class BudgetedQuantile:
         choice = self._choose()
         self._bet = float(self._bets[choice])
         self._wait = max(now - self._bet, 0.0)
-        heartbeat, self.cause = self._bet, "quantile" if choice < len(self.horizons) else "front frame"
+        heartbeat, self.cause = self._bet, "quantile" if choice < len(waits[0]) else "front frame"
         heartbeat = self._hold_back(heartbeat, now)
         if self.budget.rows < FIRST_ROWS or now - self._start < SETTLED * self._wait:
             self.cause = "starting"
-        elif self.budget.balance < 0:
-            self.cause = "held: budget spent"
-        elif heartbeat > self._last:
-            self._last = heartbeat
+        else:
+            if self.budget.balance < 0:
+                heartbeat, self.cause = min(heartbeat, now - SPENT_WAITS * self._longest), "held: budget spent"
+            self._last = max(self._last, heartbeat)
         return self._last
 
     def _choose(self) -> int:
-        horizons = len(self.horizons)
-        best = int(np.argmin(self._losses[:horizons]))
-        if len(self._losses) > horizons:
-            other = horizons + int(np.argmin(self._losses[horizons:]))
+        first = len(self._tails[0])
+        best = 1 + int(np.argmin(self._losses[1:first]))
+        # a first horizon shorter than what location and scale rest on follows a change sooner than they do
+        quicker = self.horizons[0] > LOCATED_ROWS * self.ratio
+        if quicker and self._losses[0] < STANDARDISED_ADVANTAGE * self._losses[best]:
+            best = 0
+        if len(self._losses) > first:
+            other = first + int(np.argmin(self._losses[first:]))
             if self._losses[other] < FRONT_ADVANTAGE * self._losses[best]:
                 return other
         return best
 
-    def _waits_for(self, tails: list[Tail], rate: float) -> list[float]:
+    def _waits_for(self, tails: list[Tail | StandardisedTail], rate: float) -> list[float]:
         """What each tail proposes; where the rate leaves one not even a row, what the next longer one does."""
         waits: list[float] = []
         for tail in reversed(tails):
@@ -249,7 +266,7 @@ class BudgetedQuantile:
     def snapshot(self) -> dict[str, Any]:
         """Everything it has learned, as JSON."""
         numbers = [self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last, self._probe]
-        numbers += [self._gap, self._stalled_at, self._stalled_until]
+        numbers += [self._gap, self._stalled_at, self._stalled_until, self._longest]
         return {
             "budget": self.budget.snapshot(),
             "tails": [[tail.snapshot() for tail in tails] for tails in self._tails],
@@ -265,16 +282,14 @@ class BudgetedQuantile:
     def resume(self, snapshot: dict[str, Any]) -> None:
         """Go on from a snapshot of the same method."""
         self.budget.resume(snapshot["budget"])
-        self._tails = []
-        for saved in snapshot["tails"]:
-            tails = [self._new_tail() for _ in saved]
+        self._tails = self._new_tails(len(snapshot["tails"]))
+        for tails, saved in zip(self._tails, snapshot["tails"], strict=True):
             for tail, state in zip(tails, saved, strict=True):
                 tail.resume(state)
-            self._tails.append(tails)
         self._references = [float(reference) for reference in snapshot["references"]]
         numbers = [UNKNOWN if number is None else float(number) for number in snapshot["numbers"]]
         self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last, self._probe = numbers[:8]
-        self._gap, self._stalled_at, self._stalled_until = numbers[8:]
+        self._gap, self._stalled_at, self._stalled_until, self._longest = numbers[8:]
         self._gaps, self._unconfirmed = snapshot["counts"]
         self._bets, self._losses = np.array(snapshot["bets"]), np.array(snapshot["losses"])
         self._standstill.resume(snapshot["recent"])

@@ -102,12 +102,13 @@ class DisorderController:
         if batch.clock is None or not len(batch.values):
             return batch
         tolerance = max(FUTURE_TOLERANCE_MS, FUTURE_TOLERANCE_FACTOR * self._usual_ms)
+        if batch.values.max() <= batch.clock + tolerance:
+            self._learn_usual_distance(np.abs(batch.clock - batch.values), batch.weights)
+            return batch
         keep = batch.values <= batch.clock + tolerance
         self._learn_usual_distance(
             np.abs(batch.clock - batch.values[keep]), None if batch.weights is None else batch.weights[keep]
         )
-        if bool(np.all(keep)):
-            return batch
         return Batch(
             batch.values[keep],
             None if batch.arrivals is None else batch.arrivals[keep],

@@ -17,18 +17,24 @@ SHARE = 3.0
 ABSURD = 30.0
 POINTS = 64
 """A large batch is kept as so many groups of neighbours, each under its lowest value."""
+LEAST_ROWS = 16
+"""Fewer rows do not tell whether the stream moves."""
+_Kept = tuple[float, float, Floats, Ints | None]
+"""When the batch began, its lowest value, its values, and how many rows each stands for."""
+_BOUNDS = np.arange(POINTS + 1)
 
 
 class Standstill:
     """The last batches, at least 64 rows, and a heartbeat under which nearly all of them would have been on time.
 
     When a whole pipeline falls behind, the values stand still while the clock runs; then the rows that came last
-    tell better than any lateness which rows will come next. Rows thirty times later than their neighbours are
+    tell better than any lateness which rows will come next. Where the stream moves on, a row that came a while ago
+    tells of rows as much higher as the stream has risen since. Rows thirty times later than their neighbours are
     left aside. A batch that spans more than half of the wait says nothing here.
     """
 
     def __init__(self) -> None:
-        self._batches: deque[tuple[float, float, Floats, Ints | None]] = deque()
+        self._batches: deque[_Kept] = deque()
         self._rows = 0
 
     def observe(self, values: Floats, weights: Ints | None, rows: int, began: float, lowest: float) -> None:
@@ -46,8 +52,10 @@ class Standstill:
         fresh = [batch for batch in self._batches if batch[0] >= since]
         if not fresh or min(batch[1] for batch in fresh) >= heartbeat:
             return heartbeat
-        values = np.concatenate([batch[2] for batch in fresh])
         counts = np.concatenate([np.ones(len(b[2])) if b[3] is None else b[3] for b in fresh]).astype(np.float64)
+        values = np.concatenate([batch[2] for batch in fresh])
+        began = np.repeat([batch[0] for batch in fresh], [len(batch[2]) for batch in fresh])
+        values = values + _progress(values, counts, began) * (now - began)
         order = np.argsort(values, kind="stable")
         values, ranks = values[order], np.cumsum(counts[order])
         middle = float(values[np.searchsorted(ranks, ranks[-1] / 2)])
@@ -70,14 +78,38 @@ class Standstill:
         self._rows = sum(_rows(batch) for batch in self._batches)
 
 
+def _progress(values: Floats, counts: Floats, began: Floats) -> float:
+    """How fast the values rose beside the clock: 0 at a standstill or where it cannot be told, at most 1.
+
+    From the middle of the older half of the rows to that of the newer one; whole batches, as a batch has one clock.
+    """
+    began = began - began[0]
+    ranks = counts.cumsum()
+    split = int(began.searchsorted(began[ranks.searchsorted(ranks[-1] / 2)], "right"))
+    if ranks[-1] < LEAST_ROWS or split == len(began):
+        return 0.0
+    older, newer = slice(None, split), slice(split, None)
+    elapsed = began[newer] @ counts[newer] / counts[newer].sum() - began[older] @ counts[older] / counts[older].sum()
+    risen = _median(values[newer], counts[newer]) - _median(values[older], counts[older])
+    return float(min(max(risen / elapsed, 0.0), 1.0))
+
+
+def _median(values: Floats, counts: Floats) -> float:
+    order = values.argsort(kind="stable")
+    ranks = counts[order].cumsum()
+    return float(values[order[ranks.searchsorted(ranks[-1] / 2)]])
+
+
 def _grouped(values: Floats, weights: Ints | None, rows: int) -> tuple[Floats, Ints]:
+    if weights is None:
+        bounds = -(_BOUNDS * -rows // POINTS)
+        return np.sort(values)[bounds[:-1]], bounds[1:] - bounds[:-1]
     order = np.argsort(values, kind="stable")
-    values = values[order]
-    counts = np.ones(len(values), dtype=np.int64) if weights is None else weights[order]
+    values, counts = values[order], weights[order]
     group = (np.cumsum(counts) - counts) * POINTS // rows
     first = np.concatenate(([0], 1 + (group[1:] != group[:-1]).nonzero()[0]))
     return values[first], np.add.reduceat(counts, first)
 
 
-def _rows(batch: tuple[float, float, Floats, Ints | None]) -> int:
+def _rows(batch: _Kept) -> int:
     return len(batch[2]) if batch[3] is None else int(batch[3].sum())

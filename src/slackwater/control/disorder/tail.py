@@ -20,6 +20,8 @@ FORGOTTEN = 0.2
 """A maximum that has faded below this share of a row no longer counts."""
 FADED = 0.01
 """Below this share of a row an entry is dropped when room is made."""
+BROKEN_CLOCKS = 32.0
+"""Among so many of the largest rows, broken clocks are looked for."""
 ABSURD = 30.0
 """A value so many times the next lower one is a broken clock, not a slow row."""
 
@@ -99,9 +101,10 @@ class Tail:
         """The largest value that still counts and is no broken clock."""
         if not len(self._values):
             return -math.inf
-        ranks = self._ranks[:FINE]
+        ranks = self._ranks
         first = min(int(ranks.searchsorted(FORGOTTEN * self._scale, "right")), len(ranks) - 1)
-        top = self._values[first : first + 2 * FINE]
+        # so many rows, not entries: an entry may stand for many
+        top = self._values[first : int(ranks.searchsorted(BROKEN_CLOCKS * self._scale)) + 1]
         gaps = np.flatnonzero((top[:-1] > ABSURD * top[1:]) & (top[1:] > 0))
         return float(top[gaps[-1] + 1] if len(gaps) else top[0])
 
