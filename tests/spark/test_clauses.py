@@ -12,21 +12,23 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.control.disorder import register, registry
+from slackwater.control import disorder, shedding
 from slackwater.spark.report import Report, report
-from tests.spark import test_delay  # noqa: F401  registers the scripted law
 from tests.spark.harness import SCHEMA, FileStream, collected, exact_timestamp, rows, settle, start, timestamp
+from tests.spark.test_delay import Scripted
 from tests.spark.test_windows import Trailing, batches, values
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _trailing() -> Iterator[None]:
+def _known() -> Iterator[None]:
     """Known by name only while these tests run."""
-    register(Trailing)
+    disorder.register(Trailing)
+    shedding.register(Scripted)
     yield
-    registry._METHODS.pop(Trailing.name)
+    disorder.registry._METHODS.pop(Trailing.name)
+    shedding.registry._LAWS.pop(Scripted.name)
 
 
 def run(
