@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--measured", type=int, default=40)
     parser.add_argument(
         "--cases",
-        default="calibrated@0.95,calibrated@0.9,calibrated@0.85,economical@0.9",
+        default="calibrated@0.95,calibrated@0.9,calibrated@0.85,calibrated@0.8,economical@0.9",
         help="methods and confidences",
     )
     parser.add_argument("--json", action="store_true")
