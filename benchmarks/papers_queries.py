@@ -260,8 +260,11 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     table = found.toPandas().sort_values("window_end")
     if ledger.shed and len(table):
         both = table.merge(batch.toPandas(), on="window_end", suffixes=("", "_exact"))
-        near = int(((both["count(*)"] - both["count(*)_exact"]).abs() <= 1.96 * both["count(*)_error"]).sum())
+        off, error = (both["count(*)"] - both["count(*)_exact"]).abs(), both["count(*)_error"]
+        near = int((off <= 1.96 * error).sum())
         verdict = f"estimates, since rows were shed: {near} within 1.96 standard errors of the batch's"
+        if ((error == 0.0) & (off > 0.0)).any():  # nothing of such a window was shed
+            verdict = WRONG_RESULT
     else:
         verdict = "the same as the batch's, row for row" if len(table) and same(found, batch) else WRONG_RESULT
     return (

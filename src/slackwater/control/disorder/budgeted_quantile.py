@@ -227,6 +227,7 @@ class BudgetedQuantile:
 
     def _choose(self) -> int:
         first = len(self._tails[0])
+        # the standardised tail, which stands before the plain ones, has to be better by more than chance
         best = 1 + int(np.argmin(self._losses[1:first]))
         # a first horizon shorter than what location and scale rest on follows a change sooner than they do
         quicker = self.horizons[0] > LOCATED_ROWS * self.ratio
@@ -239,7 +240,7 @@ class BudgetedQuantile:
         return best
 
     def _waits_for(self, tails: list[Tail | StandardisedTail], rate: float) -> list[float]:
-        """What each tail proposes; where the rate leaves one not even a row, what the next longer one does."""
+        """What each tail proposes; where the rate leaves one not even a row, what the one behind it does."""
         waits: list[float] = []
         for tail in reversed(tails):
             affordable = rate * tail.rows
