@@ -12,7 +12,7 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import cell_column, count_cells, is_valid, named_sources
-from slackwater.spark.control_row import control_row, once
+from slackwater.spark.control_row import control_row
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.location import exchange_for
@@ -124,13 +124,14 @@ def observed_events(
     ``observe`` has every row written out before it: no column goes through it that is not needed. With
     ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
-    control = control_row(spark, spec.exchange)
     marked = events.select(
-        "*", F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"), control.alias("__sw_control")
+        "*",
+        F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"),
+        control_row(spark, spec.exchange).alias("__sw_control"),
     )
     event, row, cell = F.col("__sw_event_us"), F.col("__sw_control"), F.col("__sw_cell")
     now_us = row[2]
-    metrics = [F.count(F.lit(1)).alias("rows"), once(control, 1).alias("reference_us")]
+    metrics = [F.count(F.lit(1)).alias("rows"), F.first("__sw_reference_us").alias("reference_us")]
     unset_clock = (event >= 0) & (event < _DAY_US)
     arrived, impossible = now_us, (event > now_us + _DAY_US) | unset_clock
     if arrival is not None:
@@ -142,15 +143,16 @@ def observed_events(
         metrics.append(F.max("__sw_clock_us").alias("clock_us"))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
     placed = cell_column(event - F.coalesce(row[1], arrived), ~impossible, spec.sources)
-    marked = marked.withColumn("__sw_cell", placed).withColumn("__sw_heartbeat_us", row[0])
+    marked = marked.withColumns({"__sw_cell": placed, "__sw_heartbeat_us": row[0], "__sw_reference_us": row[1]})
     metrics.append(count_cells(cell, spec.sources).alias("cells"))
     if spec.sources:
         metrics += named_sources(spec.column, spec.sources)
-    unused = ["__sw_control", "__sw_arrival_us", *([] if keep_heartbeat else ["__sw_event_us", "__sw_heartbeat_us"])]
+    unused = ["__sw_control", "__sw_arrival_us"]
+    unused += [] if keep_heartbeat else ["__sw_event_us", "__sw_heartbeat_us"]
     observed = marked.drop(*unused).observe(METRICS_PREFIX + spec.name, *metrics)
     if invalid == "leave out":
         observed = observed.where(is_valid(cell, spec.sources))
-    return observed.drop("__sw_clock_us", "__sw_cell")
+    return observed.drop("__sw_clock_us", "__sw_cell", "__sw_reference_us")
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

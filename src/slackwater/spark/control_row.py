@@ -36,11 +36,6 @@ def shed_row(spark: SparkSession, exchange: Exchange) -> Column:
     return _line(spark, exchange.shed_path).select(F.concat(F.array(ratio), F.array(now))).scalar()
 
 
-def once(row: Column, index: int) -> Column:
-    """A metric that a micro-batch has only one of, without a look at its rows; ``observe`` wants an aggregate in it."""
-    return F.get(row, (F.count(F.lit(1)) * 0 + index).cast("int"))
-
-
 def _line(spark: SparkSession, path: Path) -> DataFrame:
     """The file of one line, for a scalar subquery.
 

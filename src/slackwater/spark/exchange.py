@@ -38,9 +38,11 @@ class Exchange:
         return self.folder / "shed.txt"
 
     def shed_by(self, ratio: float) -> None:
-        """Put a shed ratio into the control row."""
+        """Put a shed ratio into the control row, unless it is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        replace(self.shed_path, f"{ratio:.6f}\n")
+        line = f"{ratio:.6f}\n"
+        if not self.shed_path.exists() or self.shed_path.read_text() != line:
+            replace(self.shed_path, line)
 
     @property
     def heartbeat_path(self) -> Path:

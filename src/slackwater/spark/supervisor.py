@@ -27,6 +27,7 @@ from slackwater.spark.cells import decode_cells
 from slackwater.spark.delay_desk import DelayDesk
 from slackwater.spark.delay_keeper import DelayKeeper, DelaySpec
 from slackwater.spark.exchange import replace
+from slackwater.spark.java_names import remember_java_names
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
 from slackwater.spark.punctuations import PUNCTUATION_PREFIX
 from slackwater.spark.scribe import Scribe
@@ -179,8 +180,7 @@ class Supervisor(StreamingQueryListener):
         keeper.on_batch(
             BatchReport(
                 batch_id=progress.batchId,
-                # what was read for the batch before is the watermark; rows are placed by it, so it need not come back
-                heartbeat_ms=None if offset["heartbeat"] is None else reference_ms,
+                heartbeat_ms=_judging_ms(offset, reference_ms),
                 reference_ms=reference_ms,
                 clock_ms=reported_at_ms if clock_ms is None else clock_ms,
                 cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
@@ -264,6 +264,7 @@ def supervisor_of(spark: SparkSession) -> Supervisor:
         supervisor = _SUPERVISORS.get(spark)
         if supervisor is None:
             supervisor = Supervisor(spark)
+            remember_java_names(spark)
             streams = spark.streams
             streams.addListener(supervisor)
             atexit.register(_stop_listening, streams, supervisor)
@@ -314,6 +315,15 @@ def _offset_of(spec: PromiseSpec, progress: StreamingQueryProgress) -> dict[str,
             if isinstance(offset, dict) and "epoch" in offset and spec.exchange.was_announced(offset["epoch"]):
                 return offset
     return None
+
+
+def _judging_ms(offset: dict[str, Any], reference_ms: float | None) -> float | None:
+    """The heartbeat that judged a micro-batch: what was read for the one before.
+
+    Its rows were placed by it, and where queries share a promise it may be another's; without rows it is its own.
+    """
+    own: int | None = offset["heartbeat"]
+    return None if own is None else float(own) if reference_ms is None else reference_ms
 
 
 def _punctuation_ms(spec: PromiseSpec, progress: StreamingQueryProgress) -> float | None:

@@ -11,7 +11,7 @@ from pyspark.sql.types import TimestampType
 from slackwater.errors import InvalidStream
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
-from slackwater.spark.control_row import once, shed_row
+from slackwater.spark.control_row import shed_row
 from slackwater.spark.delay_desk import DELAY_PREFIX
 from slackwater.spark.delay_keeper import DelaySpec
 from slackwater.spark.location import exchange_for
@@ -62,26 +62,28 @@ def with_max_delay(
     spec = DelaySpec(chosen_name, timeliness, law, dict(law_options or {}), exchange_for(spark, chosen_name, location))
     spec.new_controller()  # refuses an unknown law now, not in a listener
     supervisor.add_delay(spec)
-    shed, row = shed_row(spark, spec.exchange), F.col("__sw_shed")
+    row = F.col("__sw_shed")
     ratio, now_us, keep = row[0], row[1], F.col("__sw_keep")
     # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each. No coin is
     # tossed while nothing is shed
     toss = F.pmod(F.xxhash64(F.rand(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
-    marked = events.select("*", shed.alias("__sw_shed"), arrival_us.alias("__sw_arrival_us"))
+    marked = events.select("*", shed_row(spark, spec.exchange).alias("__sw_shed"), arrival_us.alias("__sw_arrival_us"))
     marked = marked.withColumn("__sw_keep", F.when(ratio > 0, toss >= ratio).otherwise(F.lit(True)))
     believable = keep & (F.col("__sw_arrival_us") <= now_us + _DAY_US)
-    marked = marked.withColumn("__sw_arrival_us", F.when(believable, F.col("__sw_arrival_us")))
+    marked = marked.withColumns(
+        {"__sw_arrival_us": F.when(believable, F.col("__sw_arrival_us")), "__sw_shed_ratio": ratio}
+    )
     if weight is not None:
         marked = marked.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - ratio))
     observed = marked.drop("__sw_shed").observe(
         DELAY_PREFIX + spec.name,
         F.count(F.lit(1)).alias("rows"),
         F.count(F.when(keep, 1)).alias("kept"),
-        once(shed, 0).alias("shed_ratio"),
+        F.first("__sw_shed_ratio").alias("shed_ratio"),
         F.avg("__sw_arrival_us").alias("mean_arrival_us"),
     )
-    return observed.where(keep).drop("__sw_keep", "__sw_arrival_us")
+    return observed.where(keep).drop("__sw_keep", "__sw_arrival_us", "__sw_shed_ratio")
 
 
 def _check(events: DataFrame, arrival: str | None, weight: str | None) -> None:
