@@ -30,7 +30,7 @@ MARGIN = 0.3
 SETTLED = 1.2
 """No heartbeat before the stream has run for so many waits: longer latenesses could not have been seen yet."""
 FIRST_ROWS = 15
-MOST_UNHEARD = 4.0
+MOST_UNHEARD = 3.0
 """Nor before a source that is still to be heard could have been: taken to be so many times later at most."""
 TRUSTED_DROPS = 3.0
 """Nothing is spent before so many promised drops (rule of three: n rows without a loss show a ratio below 3/n)."""

@@ -41,12 +41,17 @@ class UnheardSources:
         self._known, self._sums, self._rows = known.astype(np.int64), sums, rows
 
     def lateness(self, ratio: float) -> float:
-        """What the next source's lateness exceeds with probability ``ratio``; 0 while nothing can be said."""
+        """What the next source exceeds so rarely that ``ratio`` can be promised; 0 while nothing can be said.
+
+        One of k sources is about 1/k of the rows. Where that is less than D, to lose it now and then is what D
+        allows; where it is more, it must be rarer in proportion: D · min(D · k, 1).
+        """
         means = self._sums / self._rows
         logs = np.log(means[means > 0])
         if len(logs) < LEAST_SOURCES:
             return 0.0
-        bound = float(logs.mean()) + _score(ratio, len(logs)) * float(logs.std(ddof=1))
+        chance = ratio * min(ratio * len(logs), 1.0)
+        bound = float(logs.mean()) + _score(chance, len(logs)) * float(logs.std(ddof=1))
         return math.exp(min(bound, LARGEST_LOG))
 
     def snapshot(self) -> list[list[float]]:
@@ -59,11 +64,11 @@ class UnheardSources:
         self._sums, self._rows = (np.asarray(numbers, dtype=np.float64) for numbers in snapshot[1:])
 
 
-def _score(ratio: float, count: int) -> float:
+def _score(chance: float, count: int) -> float:
     """How many standard deviations above the mean of ``count`` normal numbers one more lies with so small a chance.
 
     Student's t by the first term of its expansion around the normal score, t ≈ z + (z³ + z) / 4ν, times
     √(1 + 1/n), since the mean was learned from the same numbers.
     """
-    z = NormalDist().inv_cdf(1.0 - min(ratio, 0.5))
+    z = NormalDist().inv_cdf(1.0 - min(chance, 0.5))
     return (z + (z**3 + z) / (4.0 * (count - 1))) * math.sqrt(1.0 + 1.0 / count)
