@@ -33,12 +33,11 @@ class UnheardSources:
     def observe(self, lateness: Floats, weights: Ints | None, sources: Ints) -> None:
         """Let rows in."""
         known, slots = np.unique(np.concatenate((self._known, sources)), return_inverse=True)
-        before, fresh = slots[: len(self._known)], slots[len(self._known) :]
-        counts = np.ones(len(fresh)) if weights is None else weights.astype(np.float64)
-        sums, rows = np.bincount(fresh, lateness * counts, len(known)), np.bincount(fresh, counts, len(known))
-        sums[before] += self._sums
-        rows[before] += self._rows
-        self._known, self._sums, self._rows = known.astype(np.int64), sums, rows
+        counts = np.ones(len(sources)) if weights is None else weights.astype(np.float64)
+        sums, rows = np.concatenate((self._sums, lateness * counts)), np.concatenate((self._rows, counts))
+        self._known = known.astype(np.int64)
+        self._sums = np.bincount(slots, sums, len(known)).astype(np.float64)
+        self._rows = np.bincount(slots, rows, len(known)).astype(np.float64)
 
     def lateness(self, ratio: float) -> float:
         """What the next source exceeds so rarely that ``ratio`` can be promised; 0 while nothing can be said.
