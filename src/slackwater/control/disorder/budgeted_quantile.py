@@ -14,6 +14,7 @@ from slackwater.control.disorder.registry import register
 from slackwater.control.disorder.standardised import LOCATED_ROWS, StandardisedTail
 from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.tail import Tail
+from slackwater.control.disorder.unheard import UnheardSources
 from slackwater.promises import Completeness
 
 BEST_EFFORT_RATIO = 1e-4
@@ -29,8 +30,12 @@ MARGIN = 0.3
 SETTLED = 1.2
 """No heartbeat before the stream has run for so many waits: longer latenesses could not have been seen yet."""
 FIRST_ROWS = 15
-PRIOR_CLUSTER = 0.25
-"""Until clusters are known, the share of the rows of one wait that is taken to be lost at a time."""
+MOST_UNHEARD = 3.0
+"""Nor before a source that is still to be heard could have been: taken to be so many times later at most."""
+TRUSTED_DROPS = 3.0
+"""Nothing is spent before so many promised drops (rule of three: n rows without a loss show a ratio below 3/n)."""
+TRUSTED_WAITS = 3.0
+"""Nor before the stream has run for so many waits of the promised ratio: rows of one wait tell of one moment."""
 SPENT_WAITS = 3.0
 """While the budget is spent, the wait is so many times the longest lateness ever seen."""
 LOSS_MEMORY = 16.0
@@ -58,7 +63,7 @@ class BudgetedQuantile:
     the rate that the budget can pay. While the budget is spent the wait is thrice the longest lateness ever seen. The
     heartbeat never overtakes where the stream itself is.
 
-    Costs some 100 µs a batch and an amount of memory that does not depend on the stream, apart from five numbers a
+    Costs some 100 µs a batch and an amount of memory that does not depend on the stream, apart from a few numbers a
     source. Fails, for as long as it takes to notice, when rows come later than ever before without any sign.
     """
 
@@ -72,6 +77,7 @@ class BudgetedQuantile:
         self.budget = Budget(self.ratio)
         self.cause = "unknown"
         self._sources: SourceFronts | None = None
+        self._unheard: UnheardSources | None = None
         self._standstill = Standstill()
         self._tails: list[list[Tail | StandardisedTail]] = []
         self._references: list[float] = []
@@ -84,6 +90,7 @@ class BudgetedQuantile:
         self._gap = 0.0
         self._gaps = 0
         self._unconfirmed = 0
+        self._trusted = False
         self._stalled_at = math.inf
         self._stalled_until = UNKNOWN
         self._bets: Floats = np.zeros(0)
@@ -118,7 +125,9 @@ class BudgetedQuantile:
             self._standstill.observe(batch.values, batch.weights, rows, before, lowest)
         if batch.sources is not None:
             if self._sources is None:
-                self._sources = SourceFronts()
+                self._sources, self._unheard = SourceFronts(), UnheardSources()
+            if self._unheard is not None:
+                self._unheard.observe(late_by, batch.weights, batch.sources)
             self._sources.observe(np.minimum(batch.values, now), batch.weights, batch.sources, now, self._wait)
 
     def _trusted_top(self, batch: Batch, rows: int) -> float:
@@ -181,11 +190,7 @@ class BudgetedQuantile:
                 losses += missed @ counts
                 lost = float(counts[probed].sum())
         self._losses = self._losses * math.exp(-rows * self.ratio / LOSS_MEMORY) + losses
-        self.budget.see_cluster(lost, now, self._probe_wait(), self._prior_cluster())
-
-    def _prior_cluster(self) -> float:
-        ran = self._now - self._start
-        return PRIOR_CLUSTER * self.budget.rows / ran * self._probe_wait() if ran > 0 else 1.0
+        self.budget.see_cluster(lost, rows, now, self._probe_wait())
 
     def _probe_wait(self) -> float:
         """The wait of the promised ratio alone, which a lack of budget cannot inflate."""
@@ -205,25 +210,39 @@ class BudgetedQuantile:
             return UNKNOWN
         now = self._front if clock is None else clock
         self._references = [now] if clock is None else [now, self._front]
-        rate = self.budget.rate(self._prior_cluster())
+        # what the promised ratio alone would bet: clusters are learned from it also while nothing can be afforded
+        self._probe = now - max(self._tails[0][-1].above(self.ratio * self._tails[0][-1].rows), 0.0)
+        self._trusted = self._trusted or self._enough_seen(now)
+        rate = self.budget.rate() if self._trusted else 0.0
         waits = [self._waits_for(tails, rate) for tails in self._tails]
         self._bets = np.array([r - w for r, row in zip(self._references, waits, strict=True) for w in row])
         if len(self._losses) != len(self._bets):
             self._losses = np.zeros(len(self._bets))
-        # what the promised ratio alone would bet: clusters are learned from it also while nothing can be afforded
-        self._probe = now - max(self._tails[0][-1].above(self.ratio * self._tails[0][-1].rows), 0.0)
-        choice = self._choose()
+        choice = self._choose() if self._trusted else 1
         self._bet = float(self._bets[choice])
         self._wait = max(now - self._bet, 0.0)
         heartbeat, self.cause = self._bet, "quantile" if choice < len(waits[0]) else "front frame"
         heartbeat = self._hold_back(heartbeat, now)
-        if self.budget.rows < FIRST_ROWS or now - self._start < SETTLED * self._wait:
+        if self.budget.rows < FIRST_ROWS or now - self._start < self._settled():
             self.cause = "starting"
         else:
+            self._unheard = None
             if self.budget.balance < 0:
                 heartbeat, self.cause = min(heartbeat, now - SPENT_WAITS * self._longest), "held: budget spent"
             self._last = max(self._last, heartbeat)
         return self._last
+
+    def _enough_seen(self, now: float) -> bool:
+        """Whether what has been seen tells of the promised ratio at all."""
+        ran = now - self._start >= TRUSTED_WAITS * (now - self._probe)
+        return ran and self.ratio * self.budget.rows >= TRUSTED_DROPS
+
+    def _settled(self) -> float:
+        """How long the stream has to run before the first heartbeat."""
+        if self._unheard is None:
+            return SETTLED * self._wait
+        unheard = min(self._unheard.lateness(self.ratio), MOST_UNHEARD * max(self._tails[0][-1].highest(), 0.0))
+        return SETTLED * max(self._wait, (1.0 + self.margin) * unheard)
 
     def _choose(self) -> int:
         first = len(self._tails[0])
@@ -247,8 +266,12 @@ class BudgetedQuantile:
             if affordable >= 1.0:
                 waits.append(max(tail.above(affordable), 0.0))
             else:
-                waits.append(waits[-1] if waits else max(tail.highest(), 0.0) * (1.0 + self.margin))
+                waits.append(waits[-1] if waits else max(tail.highest(), 0.0) * (1.0 + self.margin) * self._growth())
         return waits[::-1]
+
+    def _growth(self) -> float:
+        """How much later the latest of 1/D rows is than the latest of those seen, were the tail exponential."""
+        return max(math.log(1.0 / self.ratio) / math.log(max(self.budget.rows, FIRST_ROWS)), 1.0)
 
     def _hold_back(self, heartbeat: float, now: float) -> float:
         """The heartbeat, kept behind where the stream itself is."""
@@ -273,11 +296,12 @@ class BudgetedQuantile:
             "tails": [[tail.snapshot() for tail in tails] for tails in self._tails],
             "references": self._references,
             "numbers": [number if math.isfinite(number) else None for number in numbers],
-            "counts": [self._gaps, self._unconfirmed],
+            "counts": [self._gaps, self._unconfirmed, int(self._trusted)],
             "bets": self._bets.tolist(),
             "losses": self._losses.tolist(),
             "recent": self._standstill.snapshot(),
             "sources": None if self._sources is None else self._sources.snapshot(),
+            "unheard": None if self._unheard is None else self._unheard.snapshot(),
         }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
@@ -291,9 +315,13 @@ class BudgetedQuantile:
         numbers = [UNKNOWN if number is None else float(number) for number in snapshot["numbers"]]
         self._start, self._now, self._front, self._wait, self._usual, self._bet, self._last, self._probe = numbers[:8]
         self._gap, self._stalled_at, self._stalled_until, self._longest = numbers[8:]
-        self._gaps, self._unconfirmed = snapshot["counts"]
+        self._gaps, self._unconfirmed, trusted = snapshot["counts"]
+        self._trusted = bool(trusted)
         self._bets, self._losses = np.array(snapshot["bets"]), np.array(snapshot["losses"])
         self._standstill.resume(snapshot["recent"])
         if snapshot["sources"] is not None:
             self._sources = SourceFronts()
             self._sources.resume(snapshot["sources"])
+        if snapshot["unheard"] is not None:
+            self._unheard = UnheardSources()
+            self._unheard.resume(snapshot["unheard"])
