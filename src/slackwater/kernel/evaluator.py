@@ -19,6 +19,7 @@ from slackwater.kernel.held import ENOUGH, Held, HeldAnswers
 from slackwater.kernel.history import History
 from slackwater.kernel.moment import Moment
 from slackwater.kernel.options import EvaluatorOptions
+from slackwater.kernel.places import Places
 from slackwater.kernel.queries import QuerySet, some_rows
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ NEW, ANSWERED, GUESSED, WITHHELD = range(4)
 
 _APART = 0.2
 _STEPS = calibration.gain(np.arange(ENOUGH + 1.0))
-_CELLS = 1 << 20
+_ROWS, _CELLS = 1 << 17, 1 << 20  # at once: queries, and of windows the ticks of all queries
 
 
 class StandingEvaluator:
@@ -52,6 +53,7 @@ class StandingEvaluator:
 
     def _fresh_state(self, size: int) -> None:
         self.next_at = np.full(size, -np.inf)
+        self._due = Places(size)
         self.status = np.zeros(size, dtype=np.int8)
         lasting = None
         if self.method.keeps_fidelity and not self.method.keeps_hit_rate:
@@ -111,11 +113,11 @@ class StandingEvaluator:
         self.absorb(now, streams, times, values)
         now, period = self.now, self.believed.period
         # Zhu 2004, footnote 1: the last tick that is not after the deadline.
-        due = np.flatnonzero(self.next_at < now + period * (1.0 - 1e-9))
         if period == 0.0:
-            due = np.flatnonzero(self.next_at <= now)
-        due = self._admitted(due, now)
-        answers = self._evaluate_all(due)
+            np.less_equal(self.next_at, now, out=self._due.mask)
+        else:
+            np.less(self.next_at, now + period * (1.0 - 1e-9), out=self._due.mask)
+        answers = self._evaluate_all(self._admitted(self._due.found(), now))
         self.evaluations += len(answers)
         return answers
 
@@ -145,8 +147,8 @@ class StandingEvaluator:
         return self.queries.rows(due)
 
     def _evaluate_all(self, due: Ints) -> Answers:
-        width = 16 if self.options.aggregate == "linear" else max(len(self.history.times), 16)
-        size = max(_CELLS // width, 1)
+        linear = self.options.aggregate == "linear"
+        size = _ROWS if linear else max(_CELLS // max(len(self.history.times), 16), 1)
         moment = Moment.of(self.believed, self._longest(), self._seed)
         return together([self._evaluate(due[at : at + size], moment) for at in range(0, len(due), size)])
 
