@@ -41,6 +41,19 @@ def test_a_short_buffer_is_estimated_from_what_it_holds() -> None:
     assert estimator.usual_gap[0] == 1.0
 
 
+@pytest.mark.parametrize("rows", [8, 19, 20, 21, 47])
+def test_the_usual_gap_is_the_one_that_nine_in_ten_do_not_exceed(rows: int) -> None:
+    draw = np.random.default_rng(rows)
+    times = np.cumsum(draw.exponential(1.0, (2, rows)), axis=1)
+    times[1] = np.arange(rows)  # even beside uneven
+    estimator = StreamEstimator(2, k=20)
+    for stream in range(2):
+        feed(estimator, stream, times[stream].tolist(), draw.standard_normal(rows).tolist())
+    estimator.estimate(float(times.max()), 1.0, np.zeros(2, dtype=np.bool_))
+    gaps = np.sort(np.diff(times[0, -20:]))
+    assert estimator.usual_gap.tolist() == [gaps[int(np.ceil(0.9 * len(gaps))) - 1], 1.0]
+
+
 def test_the_next_estimate_comes_when_the_diffusion_has_changed() -> None:
     estimator = StreamEstimator(1, k=10, t_max=8.0)
     draw = np.random.default_rng(2)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from slackwater.control.deferral.calibration import lasting_belief
 from slackwater.control.deferral.covariance import common_factors
 from slackwater.control.deferral.model import deferral, rise_time, within_probability
+from slackwater.control.deferral.near_edge import near_edge
 from slackwater.control.deferral.windows import certain_time
 
 positive = st.floats(0.01, 100.0)
@@ -24,13 +27,27 @@ def test_at_the_deadline_the_belief_is_what_was_asked(bound: float, drift: float
 
 @given(positive, st.floats(-5.0, 5.0), positive, st.floats(0.55, 0.999))
 def test_the_rise_time_is_the_first_time_of_that_belief(room: float, drift: float, sigma: float, belief: float) -> None:
-    from scipy.special import ndtr
-
     after = rise_time(*(np.array([x]) for x in (room, drift, sigma, belief)))[0]
     earlier = np.linspace(0.01, 0.99, 50) * min(after, 1e6)
     assert np.all(ndtr((room - drift * earlier) / (sigma * np.sqrt(earlier))) >= belief - 1e-9)
     if np.isfinite(after):
         assert abs(ndtr((room - drift * after) / (sigma * np.sqrt(after))) - belief) < 1e-9
+
+
+@given(st.lists(st.floats(0.0, 1e4), min_size=1, max_size=30), st.floats(0.5, 0.999999))
+def test_a_curve_says_what_solving_says(leans: list[float], belief: float) -> None:
+    lean, beliefs = np.array(leans), np.full(len(leans), belief)
+    solved = np.array([near_edge(np.array([m, m]), np.array([belief, 0.3]))[0] for m in leans])
+    assert np.abs(near_edge(lean, beliefs) - solved).max() <= 5e-6
+    assert np.abs(ndtr(solved) - ndtr(-np.sqrt(np.square(solved) + 4.0 * lean)) - belief).max() < 1e-9
+
+
+def test_every_query_may_have_a_belief_of_its_own() -> None:
+    draw = np.random.default_rng(7)
+    bound, drift, sigma = draw.uniform(1.0, 9.0, (3, 60))
+    for beliefs in (draw.choice([0.8, 0.9, 0.95], 60), draw.uniform(0.05, 0.99, 60)):
+        alone = [deferral(*(x[at : at + 1] for x in (bound, drift, sigma, beliefs)))[0] for at in range(60)]
+        assert deferral(bound, drift, sigma, beliefs) == pytest.approx(alone, rel=2e-5)
 
 
 def test_degenerate_queries() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class BelievedStreams:
         now = max(now, self.now)
         if now > self.now and np.isfinite(self.now):
             self._gaps.append(now - self.now)
-            self.period = float(np.median(self._gaps))
+            self.period = median(self._gaps)
         self.now = now
         seen_before = np.count_nonzero(self.estimator.seen)
         self.estimator.observe(streams, times, values)

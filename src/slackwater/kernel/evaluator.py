@@ -17,8 +17,10 @@ from slackwater.kernel.answers import Answers, together
 from slackwater.kernel.believed import SIGNIFICANT, BelievedStreams, below
 from slackwater.kernel.held import ENOUGH, Held, HeldAnswers
 from slackwater.kernel.history import History
+from slackwater.kernel.moment import Moment
 from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.places import Places
+from slackwater.kernel.queries import QuerySet, some_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,15 +28,17 @@ Ints = NDArray[np.int64]
 NEW, ANSWERED, GUESSED, WITHHELD = range(4)
 
 _APART = 0.2
-_CELLS = 1 << 20
+_STEPS = calibration.gain(np.arange(ENOUGH + 1.0))
+_ROWS, _CELLS = 1 << 17, 1 << 20  # at once: queries, and of windows the ticks of all queries
 
 
 class StandingEvaluator:
     """Holds each query's answer within its bound with its belief, evaluating a query only when that demands it.
 
     A tick costs the rows that came, the queries that are due (their rows of the weight matrix, one scan of the window
-    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 16·k a stream. It
-    cannot keep a bound that a stream breaks within a single tick; it then evaluates at every tick.
+    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 16·k a stream, and
+    weights are held twice where all queries have as many streams. It cannot keep a bound that a stream breaks within a
+    single tick; it then evaluates at every tick.
     """
 
     def __init__(self, queries: QuerySet, options: EvaluatorOptions | None = None, *, seed: int = 0) -> None:
@@ -50,6 +54,7 @@ class StandingEvaluator:
 
     def _fresh_state(self, size: int) -> None:
         self.next_at = np.full(size, -np.inf)
+        self._due = Places(size)
         self.status = np.zeros(size, dtype=np.int8)
         lasting = None
         if self.method.keeps_fidelity and not self.method.keeps_hit_rate:
@@ -109,11 +114,11 @@ class StandingEvaluator:
         self.absorb(now, streams, times, values)
         now, period = self.now, self.believed.period
         # Zhu 2004, footnote 1: the last tick that is not after the deadline.
-        due = np.flatnonzero(self.next_at < now + period * (1.0 - 1e-9))
         if period == 0.0:
-            due = np.flatnonzero(self.next_at <= now)
-        due = self._admitted(due, now)
-        answers = self._evaluate_all(due, now)
+            np.less_equal(self.next_at, now, out=self._due.mask)
+        else:
+            np.less(self.next_at, now + period * (1.0 - 1e-9), out=self._due.mask)
+        answers = self._evaluate_all(self._admitted(self._due.found(), now))
         self.evaluations += len(answers)
         return answers
 
@@ -142,33 +147,32 @@ class StandingEvaluator:
     def _rows(self, due: Ints) -> sparse.csr_matrix:
         return self.queries.rows(due)
 
-    def _evaluate_all(self, due: Ints, now: float) -> Answers:
-        width = 16 if self.options.aggregate == "linear" else max(len(self.history.times), 16)
-        size = max(_CELLS // width, 1)
-        return together([self._evaluate(due[at : at + size], now) for at in range(0, len(due), size)])
+    def _evaluate_all(self, due: Ints) -> Answers:
+        linear = self.options.aggregate == "linear"
+        size = _ROWS if linear else max(_CELLS // max(len(self.history.times), 16), 1)
+        moment = Moment.of(self.believed, self._longest(), self._seed)
+        return together([self._evaluate(due[at : at + size], moment) for at in range(0, len(due), size)])
 
-    def _evaluate(self, due: Ints, now: float) -> Answers:
+    def _evaluate(self, due: Ints, moment: Moment) -> Answers:
         rows = self._rows(due)
-        due, rows = self._answerable(due, rows)
-        loadings, specific = self.believed.covariance()
-        # Zhu 2004, Eq. (2), (6), for all due queries in one product
-        product = rows @ np.column_stack([self.believed.values, self.estimator.drift, loadings])
-        current, drift = product[:, 0], product[:, 1]
-        variance = _squared(rows) @ specific
-        if self.believed.correlation.factors:
-            variance += np.square(product[:, 2:]).sum(axis=1)
+        due, rows = self._answerable(due, rows, moment)
+        now = moment.now
+        # Zhu 2004, Eq. (2), (6), for all due queries together
+        current, drift = rows @ moment.values, rows @ moment.drift
+        variance = _squared(rows) @ moment.specific
+        for loadings in moment.loadings:
+            variance += np.square(rows @ loadings)
         if self.method.doubtful_drift:
-            span = float(np.median(self.estimator.span))
-            drift = np.where(np.square(drift) * span < SIGNIFICANT * variance, 0.0, drift)
-        silent, error = self._guessed(rows, due, now)
-        any_silent = bool(np.any(silent))
+            drift[np.square(drift) * moment.span < SIGNIFICANT * variance] = 0.0
+        silent, error = self._guessed(rows, due, moment)
         linear = self.options.aggregate == "linear"
         value, block = (current, None) if linear else self._extremes(rows, due, now)
         certain: Floats | float = np.inf
         held = self._answers.take(due)
-        tick = self.believed.tick
-        kept = self._judged(held, due, value, silent, now)
-        self._learn(held, due, rows, kept, tick)
+        answered = self.status[due] == ANSWERED
+        promised = held.epsilon()
+        kept = self._judged(held, due, value, promised, answered, silent, now)
+        self._learn(held, due, rows, kept, promised, moment)
         held.value = value
         epsilon = held.epsilon()
         if block is not None:
@@ -183,17 +187,19 @@ class StandingEvaluator:
             rise = np.where(np.isnan(rise), 0.0, rise)
             self._by_model[due] = rise < certain
             wait = np.minimum(rise, certain)  # Zhu 2004, Eq. (11)
-        interval = self.options.while_interrupted or 5.0 * self.believed.period
-        next_at = now + np.minimum(wait, self._longest())
-        if any_silent:
+        next_at = now + np.minimum(wait, moment.longest)
+        if moment.any_silent:
+            interval = self.options.while_interrupted or 5.0 * self.believed.period
             next_at = np.where(silent > 0, now + interval, next_at)
-        held.tick = np.broadcast_to(np.int64(tick), len(due))
-        self._answers.put(due, held)
+        self._answers.put(due, held, moment.tick)
         if self._timed:
             self._held_at[due], self._held_drift[due] = now, drift
         self.next_at[due] = next_at
-        self.status[due] = np.where(silent > 0, GUESSED, ANSWERED) if any_silent else ANSWERED
-        bound = np.where(silent > 0, error, epsilon) if any_silent else epsilon
+        if moment.any_silent:
+            self.status[due] = np.where(silent > 0, GUESSED, ANSWERED)
+        elif not np.all(answered):
+            self.status[due] = ANSWERED
+        bound = np.where(silent > 0, error, epsilon) if moment.any_silent else epsilon
         return Answers(due, value, drift, bound, silent, next_at, kept)
 
     @property
@@ -201,12 +207,13 @@ class StandingEvaluator:
         """Whether the time of an answer is needed, and not its tick alone."""
         return self.options.value_and_drift or self.options.capacity is not None
 
-    def _answerable(self, due: Ints, rows: sparse.csr_matrix) -> tuple[Ints, sparse.csr_matrix]:
+    def _answerable(self, due: Ints, rows: sparse.csr_matrix, moment: Moment) -> tuple[Ints, sparse.csr_matrix]:
         """Without the queries that lean on a stream never seen, or on none at all: those wait."""
+        if self.queries.width and moment.unseen is None:
+            return due, rows
         missing = np.diff(rows.indptr) == 0
-        unseen = ~self.estimator.seen
-        if np.any(unseen):
-            missing |= (_pattern(rows) @ unseen.astype(np.float64)) > 0.0
+        if moment.unseen is not None:
+            missing |= (_pattern(rows) @ moment.unseen.astype(np.float64)) > 0.0
         if not np.any(missing):
             return due, rows
         self.status[due[missing]] = WITHHELD
@@ -214,19 +221,21 @@ class StandingEvaluator:
         keep = np.flatnonzero(~missing)
         return due[keep], rows[keep]
 
-    def _guessed(self, rows: sparse.csr_matrix, due: Ints, now: float) -> tuple[Ints, Floats]:
+    def _guessed(self, rows: sparse.csr_matrix, due: Ints, moment: Moment) -> tuple[Ints, Floats]:
         """How many streams of each query are silent, and ε_intr."""
-        if not np.any(self.silent):
-            return np.zeros(len(due), dtype=np.int64), np.zeros(len(due))
+        if not moment.any_silent:
+            return np.zeros(len(due), dtype=np.int64), np.zeros(0)
         count = (_pattern(rows) @ self.silent.astype(np.float64)).astype(np.int64)
-        spread = interruptions.unknown_spread(self.estimator, now, self.silent)
+        spread = interruptions.unknown_spread(self.estimator, moment.now, self.silent)
         if self.options.sum_of_errors:
             error = abs(rows) @ spread
         else:
-            loadings, specific = self.believed.covariance()
             scale = np.divide(spread, self.estimator.diffusion, out=np.zeros_like(spread), where=spread > 0.0)
-            own = np.where(self.silent, specific, 0.0) * np.square(scale)
-            error = np.sqrt(_squared(rows) @ own + np.square(rows @ (loadings * scale[:, None])).sum(axis=1))
+            own = np.where(self.silent, moment.specific, 0.0) * np.square(scale)
+            square = _squared(rows) @ own
+            for loadings in moment.loadings:
+                square += np.square(rows @ (loadings * scale))
+            error = np.sqrt(square)
         return count, self.queries.z[due] * error
 
     def _window_times(self, now: float) -> Floats:
@@ -249,61 +258,83 @@ class StandingEvaluator:
         before_landmark = ~np.isfinite(self._extreme[due])
         return np.where(before_landmark, np.nan, self._sign * self._extreme[due]), None
 
-    def _judged(self, held: Held, due: Ints, value: Floats, silent: Ints, now: float) -> Floats:
+    def _judged(
+        self,
+        held: Held,
+        due: Ints,
+        value: Floats,
+        promised: Floats,
+        answered: NDArray[np.bool_],
+        silent: Ints,
+        now: float,
+    ) -> Floats:
         answer = held.value
         if self.options.value_and_drift and self.options.aggregate == "linear":
             answer = answer + self._held_drift[due] * (now - self._held_at[due])  # Zhu 2004, Eq. (8)
-        kept = (np.abs(value - answer) <= held.epsilon()).astype(np.float64)
-        return np.where((self.status[due] == ANSWERED) & (silent == 0), kept, np.nan)
+        kept = (np.abs(value - answer) <= promised).astype(np.float64)
+        kept[~answered | (silent > 0)] = np.nan
+        return kept
 
-    def _learn(self, held: Held, due: Ints, rows: sparse.csr_matrix, kept: Floats, tick: int) -> None:
+    def _learn(
+        self, held: Held, due: Ints, rows: sparse.csr_matrix, kept: Floats, promised: Floats, moment: Moment
+    ) -> None:
         """Move each query's caution by what its last deferral showed."""
         method = self.method
         if not (method.keeps_hit_rate or method.keeps_fidelity):
             return
-        ticks = (tick - held.tick).astype(np.float64)
+        ticks = (moment.tick - held.tick).astype(np.float64)
         # Where φ1 set the deferral a kept answer says nothing of the model; a miss does.
         told = ~np.isnan(kept)
         linear = self.options.aggregate == "linear"
         if not linear:
             told &= self._by_model[due] | (kept == 0.0)
+        untold = np.flatnonzero(~told)
         # Nobody held a stale answer for a tick where the next one was evaluated at once.
-        missed = np.where(told & (ticks > 1), 1.0 - kept, 0.0)
-        step = calibration.gain(held.count)
-        mean = np.where(held.mean_ticks > 0.0, held.mean_ticks, np.maximum(ticks, 1.0))
-        held.mean_ticks = np.where(told, mean + 0.1 * (ticks - mean), mean)
-        if method.keeps_hit_rate:
-            held.caution = np.where(told, calibration.moved(held.caution, missed, held.belief, step), held.caution)
-        elif not linear:
-            held.lasting = np.where(told, calibration.moved(held.lasting, missed, held.belief, step), held.lasting)
+        missed = (1.0 - kept) * (ticks > 1)
+        missed[untold] = 0.0
+        step = np.take(_STEPS, held.count)
+        mean = held.mean_ticks
+        unknown = np.flatnonzero(mean <= 0.0)
+        mean[unknown] = np.maximum(ticks[unknown], 1.0)
+        held.mean_ticks = mean + 0.1 * (ticks - mean)
+        held.mean_ticks[untold] = mean[untold]
+        if method.keeps_hit_rate or not linear:
+            before = held.caution if method.keeps_hit_rate else held.lasting
+            after = calibration.moved(before, missed, held.belief, step)
+            after[untold] = before[untold]
+            if method.keeps_hit_rate:
+                held.caution = after
+            else:
+                held.lasting = after
         if method.keeps_fidelity and linear and self.options.audit_ratio > 0.0:
-            draw = np.random.default_rng((self._seed, tick))
-            chosen = np.flatnonzero(told & (draw.random(len(due)) < self.options.audit_ratio))
+            drawn = moment.draw.random(len(due), dtype=np.float32) < self.options.audit_ratio
+            chosen = np.flatnonzero(told & drawn)
             if len(chosen):
-                some = held.some(chosen)
-                wrong = self._audited(some, due[chosen], ticks[chosen], draw)
-                stood = ticks[chosen]
-                self.audits += stood.sum(), (stood * (1.0 - wrong)).sum(), (stood * some.belief).sum()
+                stood, belief = ticks[chosen], held.belief[chosen]
+                wrong = self._audited(held, due, rows, chosen, promised, moment)
+                self.audits += stood.sum(), (stood * (1.0 - wrong)).sum(), (stood * belief).sum()
                 # A share of time: a long deferral counts for more.
-                weight = np.minimum(ticks[chosen] / mean[chosen], 4.0) * step[chosen]
-                held.lasting[chosen] = calibration.moved(some.lasting, wrong, some.belief, weight)
+                weight = np.minimum(stood / mean[chosen], 4.0) * step[chosen]
+                held.lasting[chosen] = calibration.moved(held.lasting[chosen], wrong, belief, weight)
         if method.keeps_hit_rate:
             # Neither loop winds down while the other one decides.
             held.caution = np.maximum(held.caution, held.lasting - _APART)
             held.lasting = np.maximum(held.lasting, held.caution - _APART)
-        held.count = np.minimum(held.count + told, ENOUGH)
+        held.count += told & (held.count < ENOUGH)
 
-    def _audited(self, held: Held, due: Ints, ticks: Floats, draw: np.random.Generator) -> Floats:
+    def _audited(
+        self, held: Held, due: Ints, rows: sparse.csr_matrix, chosen: Ints, promised: Floats, moment: Moment
+    ) -> Floats:
         """Whether the held answer was outside its bound at a random tick while it stood (1) or not (0)."""
-        rows = self._rows(due)
-        at = held.tick + np.floor(draw.random(len(due)) * ticks).astype(np.int64)
+        given = held.tick[chosen]
+        at = given + np.floor(moment.draw.random(len(chosen)) * (moment.tick - given)).astype(np.int64)
         at = np.maximum(at - self.history.first_tick, 0)
-        cells = self.history.values[np.repeat(at, np.diff(rows.indptr)), rows.indices] * rows.data
-        truth = np.add.reduceat(cells, rows.indptr[:-1])
-        answer = held.value
+        truth = self.history.aggregates(some_rows(rows, chosen, self.queries.width), at)
+        answer = held.value[chosen]
         if self.options.value_and_drift:
-            answer = answer + self._held_drift[due] * (self.history.times[at] - self._held_at[due])
-        return np.asarray(np.abs(truth - answer) > held.epsilon(), dtype=np.float64)
+            past = self.history.times[at] - self._held_at[due[chosen]]
+            answer = answer + self._held_drift[due[chosen]] * past
+        return np.asarray(np.abs(truth - answer) > promised[chosen], dtype=np.float64)
 
     def _caution(self, held: Held) -> Floats:
         """The log of how much smaller a bound than the promised one the model is given."""

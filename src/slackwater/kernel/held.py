@@ -27,26 +27,28 @@ _HALF = 1 << 9  # what was learned is rounded to 13 bits, so that it takes half 
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """Some queries' answers: the value, the tick it was given at, the bound then; caution, and what it rests on."""
+    """Some queries' answers: the value, the tick it was given at, the bound then; caution, and what it rests on.
 
+    ``relative`` is None where no query has a relative bound. ``rows`` is where they were taken from.
+    """
+
+    rows: NDArray[np.float32]
     value: Floats
     bound: Floats
-    relative: NDArray[np.bool_]
+    relative: NDArray[np.bool_] | None
     tick: Ints
     caution: Floats
     lasting: Floats
     mean_ticks: Floats
-    count: Floats
+    count: NDArray[np.uint8]
     belief: Floats
     z: Floats
 
     def epsilon(self) -> Floats:
         """The bound that the held value promised."""
+        if self.relative is None:
+            return self.bound
         return np.where(self.relative, self.bound * np.abs(self.value), self.bound)
-
-    def some(self, chosen: Ints) -> Held:
-        """Some of them."""
-        return Held(*(getattr(self, name)[chosen] for name in self.__slots__))
 
 
 class HeldAnswers:
@@ -80,27 +82,30 @@ class HeldAnswers:
             kind = self._kind[due]
             belief, z = self._beliefs[kind], self._zs[kind]
         return Held(
+            rows,
             wide[:, 0].copy(),
             np.abs(bound),
-            bound < 0.0 if self._any_relative else np.broadcast_to(np.False_, size),
+            bound < 0.0 if self._any_relative else None,
             rows.view(np.int32)[:, _TICK].astype(np.int64),
             rows[:, _CAUTION].astype(np.float64),
             rows[:, _LASTING].astype(np.float64),
             rows[:, _MEAN_TICKS].astype(np.float64),
-            self._count[due].astype(np.float64),
+            np.take(self._count, due),
             belief,
             z,
         )
 
-    def put(self, due: Ints, held: Held) -> None:
-        """Put the rows back."""
-        rows = np.empty((len(due), 8), dtype=np.float32)
-        wide = rows.view(np.float64)
-        wide[:, 0], wide[:, 1] = held.value, np.where(held.relative, -held.bound, held.bound)
-        rows[:, _CAUTION], rows[:, _LASTING], rows[:, _MEAN_TICKS] = held.caution, held.lasting, held.mean_ticks
+    def put(self, due: Ints, held: Held, tick: int) -> None:
+        """Put the rows back, as answers of that tick; their bounds do not change."""
+        rows = held.rows
         whole = rows.view(np.int32)
-        whole[:, _CAUTION:_TICK] = (whole[:, _CAUTION:_TICK] + _HALF) & ~(2 * _HALF - 1)
-        whole[:, _TICK] = held.tick
+        rows.view(np.float64)[:, 0] = held.value
+        for column, learned in ((_CAUTION, held.caution), (_LASTING, held.lasting), (_MEAN_TICKS, held.mean_ticks)):
+            word = learned.astype(np.float32).view(np.int32)
+            word += _HALF
+            word &= ~(2 * _HALF - 1)
+            whole[:, column] = word
+        whole[:, _TICK] = tick
         np.put(self._rows, due, rows.view(_ROW).ravel(), mode="clip")
         self._count[due] = held.count
 

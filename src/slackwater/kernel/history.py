@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +56,15 @@ class History:
     def values(self) -> Floats:
         """Ticks × streams, oldest first."""
         return self._values[self._start : self._end]
+
+    def aggregates(self, rows: sparse.csr_matrix, at: NDArray[np.int64]) -> Floats:
+        """The weighted sum of each row at the tick of its own, counted from the oldest held."""
+        ticks, streams = self.values.shape
+        kind = rows.indices.dtype if ticks * streams <= np.iinfo(rows.indices.dtype).max else np.int64
+        # A stream at a tick is a column: one product looks up and adds.
+        columns = rows.indices + np.repeat((at * streams).astype(kind), np.diff(rows.indptr))
+        there = sparse.csr_matrix((rows.data, columns, rows.indptr), shape=(len(at), ticks * streams))
+        return np.asarray(there @ self.values.reshape(-1), dtype=np.float64)
 
     @property
     def first_tick(self) -> int:

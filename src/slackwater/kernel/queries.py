@@ -11,8 +11,11 @@ from scipy import sparse
 
 from slackwater.control.deferral.model import two_sided_quantile
 from slackwater.errors import InvalidOption
+from slackwater.kernel.packed_rows import PackedRows
 
 Floats = NDArray[np.float64]
+
+_FEW = 4  # where more than one in four is read, neighbours share cache lines and the plain arrays are as quick
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,11 +31,13 @@ class QuerySet:
     relative: NDArray[np.bool_]
     belief: Floats
     z: Floats
-    uniform: bool = field(init=False)
+    width: int = field(init=False)  # how many streams every query has, or 0 where they differ
+    _packed: PackedRows | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         sizes = np.diff(self.weights.indptr)
-        object.__setattr__(self, "uniform", bool(len(sizes) and np.all(sizes == sizes[0])))
+        alike = len(sizes) > 0 and bool(np.all(sizes == sizes[0]))
+        object.__setattr__(self, "width", int(sizes[0]) if alike else 0)
 
     @property
     def queries(self) -> int:
@@ -82,17 +87,15 @@ class QuerySet:
         )  # fmt: skip
 
     def rows(self, due: NDArray[np.int64]) -> sparse.csr_matrix:
-        """The weights of some queries; where all have as many streams, without looking at each."""
-        whole = self.weights
+        """The weights of some queries, in rising order."""
         if len(due) == self.queries:
-            return whole
-        width = len(whole.data) // max(self.queries, 1)
-        if width == 0 or not self.uniform:
-            return whole[due]
-        data = np.take(whole.data.reshape(-1, width), due, axis=0).ravel()
-        indices = np.take(whole.indices.reshape(-1, width), due, axis=0).ravel()
-        starts = np.arange(0, len(data) + 1, width, dtype=indices.dtype)
-        return sparse.csr_matrix((data, indices, starts), shape=(len(due), self.streams))
+            return self.weights
+        if self.width == 0 or len(due) == 0 or int(due[-1] - due[0]) < _FEW * len(due):
+            return some_rows(self.weights, due, self.width)
+        if self._packed is None:
+            object.__setattr__(self, "_packed", PackedRows(self.weights, self.width))
+        assert self._packed is not None
+        return self._packed.take(due)
 
     def over(self, streams: int) -> QuerySet:
         """The same queries where more streams are known."""
@@ -101,6 +104,16 @@ class QuerySet:
         old = self.weights
         wide = sparse.csr_matrix((old.data, old.indices, old.indptr), shape=(self.queries, streams))
         return QuerySet(self.ids, wide, self.bound, self.relative, self.belief, self.z)
+
+
+def some_rows(weights: sparse.csr_matrix, chosen: NDArray[np.int64], width: int) -> sparse.csr_matrix:
+    """Some rows; where all have ``width`` entries, without looking at each."""
+    if width == 0:
+        return weights[chosen]
+    data = np.take(weights.data.reshape(-1, width), chosen, axis=0).ravel()
+    indices = np.take(weights.indices.reshape(-1, width), chosen, axis=0).ravel()
+    starts = np.arange(0, len(data) + 1, width, dtype=indices.dtype)
+    return sparse.csr_matrix((data, indices, starts), shape=(len(chosen), weights.shape[1]))
 
 
 def _first(values: Floats, wrong: NDArray[np.bool_]) -> float:

@@ -129,18 +129,23 @@ class StreamEstimator:
         return due
 
     def _estimate(self, due: Ints) -> None:
-        times, values, held = self._in_order(due)
-        gaps, steps = np.diff(times, axis=1), np.diff(values, axis=1)
-        real = np.arange(1, self.k)[None, :] >= (self.k - held + 1)[:, None]
-        gaps = np.where(real, gaps, 0.0)
-        steps = np.where(real, steps, 0.0)
-        self.span[due] = gaps.sum(axis=1)
-        drift = steps.sum(axis=1) / self.span[due]  # Zhu 2004, Eq. (15)
-        residual = np.square(steps - gaps * drift[:, None]) / np.where(real, gaps, 1.0)
-        self.drift[due] = drift
-        self.diffusion[due] = np.sqrt(residual.sum(axis=1) / (held - 2))  # Zhu 2004, Eq. (16); k − 2 of k items
-        rank = np.ceil(GAP_RANK * (held - 1)).astype(np.int64) + (self.k - held) - 1
-        self.usual_gap[due] = np.take_along_axis(np.sort(gaps, axis=1), rank[:, None], axis=1)[:, 0]
+        """Eq. (15), (16) and the usual gap from the buffers as they lie: no sum asks for the order of its terms."""
+        held = np.minimum(self.items[due], self.k)
+        gaps, steps = _steps(_some(self._times, due)), _steps(_some(self._values, due))
+        # The oldest row follows none, and past the rows held there is nothing.
+        oldest = np.where(held == self.k, self.items[due] % self.k, 0)
+        none = np.arange(len(due)), oldest
+        gaps[none] = steps[none] = 0.0
+        if np.any(held < self.k):
+            empty = np.arange(self.k)[None, :] >= held[:, None]
+            gaps[empty] = steps[empty] = 0.0
+        self.span[due] = span = gaps.sum(axis=1)
+        self.drift[due] = drift = steps.sum(axis=1) / span  # Zhu 2004, Eq. (15)
+        self.usual_gap[due] = _usual(gaps, span, held)
+        steps -= gaps * drift[:, None]
+        gaps[gaps == 0.0] = 1.0
+        residual = np.einsum("ij,ij->i", steps, steps / gaps)
+        self.diffusion[due] = np.sqrt(residual / (held - 2))  # Zhu 2004, Eq. (16); k − 2 of k items
 
     def _in_order(self, due: Ints) -> tuple[Floats, Floats, Ints]:
         """Buffers oldest first, aligned at the end; and how many items each really holds."""
@@ -168,6 +173,29 @@ class StreamEstimator:
         self.intake = Intake(*(int(count) for count in snapshot["intake"]))
         for name in _PER_STREAM:
             setattr(self, name, np.array(snapshot[name.removeprefix("_")]))
+
+
+def _some(buffers: Floats, due: Ints) -> Floats:
+    return buffers if len(due) == len(buffers) else buffers[due]
+
+
+def _steps(buffers: Floats) -> Floats:
+    """What each cell of a ring adds to the one before it."""
+    steps = np.empty_like(buffers)
+    np.subtract(buffers[:, 1:], buffers[:, :-1], out=steps[:, 1:])
+    np.subtract(buffers[:, 0], buffers[:, -1], out=steps[:, 0])
+    return steps
+
+
+def _usual(gaps: Floats, span: Floats, held: Ints) -> Floats:
+    """The gap that nine in ten do not exceed; cells without one are zero, and come first when sorted."""
+    usual = gaps.max(axis=1)
+    uneven = np.flatnonzero(usual * (held - 1) != span)  # where all are alike there is nothing to sort
+    if len(uneven):
+        held, columns = held[uneven], gaps.shape[1]
+        rank = np.ceil(GAP_RANK * (held - 1)).astype(np.int64) + columns - held
+        usual[uneven] = np.take_along_axis(np.sort(gaps[uneven], axis=1), rank[:, None], axis=1)[:, 0]
+    return np.asarray(usual, dtype=np.float64)
 
 
 _PER_STREAM = (

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from slackwater.control.deferral.near_edge import near_edge
+
 Floats = NDArray[np.float64]
 
 _NEGLIGIBLE_SHIFT = 1e-2
-_STEPS = 60
 
 
 def two_sided_quantile(belief: Floats) -> Floats:
@@ -42,8 +43,8 @@ def within_probability(after: Floats, bound: Floats, drift: Floats, diffusion: F
 def deferral(bound: Floats, drift: Floats, diffusion: Floats, belief: Floats, z: Floats | None = None) -> Floats:
     """The time after which the belief that the aggregate is still within ``bound`` falls to ``belief``.
 
-    Zhu 2004, Eq. (7), solved for all queries together: closed form where the drift is negligible, safeguarded
-    Newton elsewhere. In units of (bound/diffusion)² the equation has a single parameter, drift·bound/diffusion².
+    Zhu 2004, Eq. (7), solved for all queries together: closed form where the drift is negligible, read off a curve
+    elsewhere, since in units of (bound/diffusion)² the equation has a single parameter, drift·bound/diffusion².
     ``z`` is the belief's two-sided quantile, where the caller has it already.
 
     >>> one = np.ones(1)
@@ -60,7 +61,7 @@ def deferral(bound: Floats, drift: Floats, diffusion: Floats, belief: Floats, z:
             result = np.where(certain, np.where(drift != 0.0, bound / np.abs(drift), np.inf), result)
         if not np.all(bound > 0.0):
             result = np.where(bound > 0.0, result, 0.0)
-        moving = np.flatnonzero(drift)
+        moving = np.flatnonzero(drift != 0.0)
         if len(moving) == 0:
             return result
         bound, diffusion, drift = bound[moving], diffusion[moving], np.abs(drift[moving])
@@ -69,37 +70,12 @@ def deferral(bound: Floats, drift: Floats, diffusion: Floats, belief: Floats, z:
         finite = (diffusion > 0.0) & (bound > 0.0) & np.isfinite(diffusion)
     solve = np.flatnonzero(finite & (shift > _NEGLIGIBLE_SHIFT))
     if len(solve):
-        unit = np.square(bound[solve] / diffusion[solve])
-        steep = shift[solve] * z[solve]
-        result[moving[solve]] = unit * _dimensionless(steep, belief[solve], 1.0 / np.square(z[solve]))
+        lean = shift[solve] * z[solve]
+        near = near_edge(lean, belief[solve])
+        far = np.sqrt(np.square(near) + 4.0 * lean)
+        # The edges are 2·bound apart, and near + far spreads.
+        result[moving[solve]] = np.square(2.0 * bound[solve] / (diffusion[solve] * (near + far)))
     return result
-
-
-def _dimensionless(steepness: Floats, belief: Floats, most: Floats) -> Floats:
-    """The root u of Φ((1−mu)/√u) − Φ(−(1+mu)/√u) = p, which lies in (0, 1/z²] and below 1/m for p ≥ ½."""
-    # The tail on the far side neglected: a quadratic in √u.
-    z = 1.0 / np.sqrt(most)
-    found = np.square(2.0 / (z + np.sqrt(np.square(z) + 4.0 * steepness)))
-    low, high, left = np.zeros_like(most), most.copy(), np.arange(len(most))
-    for _ in range(_STEPS):
-        guess, slant = found[left], steepness[left]
-        root = np.sqrt(guess)
-        upper, lower = (1.0 - slant * guess) / root, -(1.0 + slant * guess) / root
-        excess = ndtr(upper) - ndtr(lower) - belief[left]
-        low[left], high[left] = np.where(excess > 0.0, guess, low[left]), np.where(excess > 0.0, high[left], guess)
-        slope = (_density(upper) * (-0.5 / guess - 0.5 * slant) - _density(lower) * (0.5 / guess - 0.5 * slant)) / root
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = guess - excess / slope
-        inside = (newton > low[left]) & (newton < high[left])
-        found[left] = np.where(inside, newton, 0.5 * (low[left] + high[left]))
-        left = left[np.abs(found[left] - guess) > 1e-7 * guess]
-        if len(left) == 0:
-            break
-    return found
-
-
-def _density(x: Floats) -> Floats:
-    return np.asarray(np.exp(-0.5 * np.square(x)) / np.sqrt(2.0 * np.pi), dtype=np.float64)
 
 
 def rise_time(room: Floats, drift: Floats, diffusion: Floats, belief: Floats) -> Floats:

@@ -1,0 +1,52 @@
+"""What is the same for all queries that are evaluated at one tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slackwater.kernel.believed import BelievedStreams
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """A tick: its time and number, and of each stream the value, the drift, the loadings and its own variance.
+
+    ``span``: the time that the drift of a usual stream rests on. ``longest``: no answer given now stands longer.
+    ``unseen``: streams that never showed a row, if any. ``draw``: the chances of this tick, the same after a restart.
+    """
+
+    now: float
+    tick: int
+    values: Floats
+    drift: Floats
+    loadings: list[Floats]
+    specific: Floats
+    span: float
+    longest: float
+    unseen: NDArray[np.bool_] | None
+    any_silent: bool
+    draw: np.random.Generator
+
+    @classmethod
+    def of(cls, believed: BelievedStreams, longest: float, seed: int) -> Moment:
+        """The last tick of some streams."""
+        loadings, specific = believed.covariance()
+        unseen = ~believed.estimator.seen
+        return cls(
+            believed.now,
+            believed.tick,
+            believed.values,
+            believed.estimator.drift,
+            list(np.ascontiguousarray(loadings.T)),
+            specific,
+            float(np.median(believed.estimator.span)) if believed.estimator.streams else 0.0,
+            longest,
+            unseen if np.any(unseen) else None,
+            bool(np.any(believed.silent)),
+            np.random.default_rng((seed, believed.tick)),
+        )
