@@ -36,14 +36,16 @@ from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
-from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, pack_results, packer, result_opener, unpacked
+from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, numbered, pack_results, packer, result_opener
 from slackwater.spark.results import observe_parcels, observe_results
 from slackwater.spark.state_text import as_text, from_text
+from slackwater.spark.waiting import Waiting
 
 _MS_US = 1000
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
+_BEFORE_ALL = -(1 << 63)
 _VIEWS = itertools.count()
-_STATE = StructType([StructField("keys", StringType()), StructField("operator", StringType())])
+_STATE = StructType([StructField(name, StringType()) for name in ("keys", "operator", "waiting")])
 
 
 def ordered_windows(
@@ -96,24 +98,24 @@ def advance_shard(
     """
     operator = WindowOperator(window, columns, slack=slack)
     numbers: dict[Key, int] = {}
+    waiting = Waiting()
     if state.exists:
-        saved, data = state.get
+        saved, data, held = state.get
         numbers = {key: number for number, key in enumerate(json.loads(saved))}
-        operator.resume(from_text(data))
-    parts = []
+        operator.resume(from_text(data, "zstd"))
+        waiting = Waiting.from_text(held)
     for frame in frames:
-        for names, parcel in zip(frame["names"], frame["rows"], strict=True):
-            found, rows = unpacked(names, parcel)
-            own = np.array([numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
-            parts.append(Rows(rows.attribute, own[rows.keys], rows.values))
+        waiting.parcels += zip(frame["first"].tolist(), frame["rows"], strict=True)
     watermark_ms = state.getCurrentWatermarkMs()
     # The watermark is a millisecond below the heartbeat; before the first one it is the epoch.
     heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else None
-    everything = Rows.concat(parts, operator.store.columns)
-    out = operator.push_panes(everything, heartbeat) if operator.in_panes else operator.push(everything, heartbeat)[0]
+    # A slack is counted in rows, of which the operator must hold all.
+    ready = waiting.release(None if slack else _BEFORE_ALL if heartbeat is None else heartbeat)
+    rows = numbered(ready, numbers) if ready else Rows.none(operator.store.columns)
+    out = operator.push_panes(rows, heartbeat) if operator.in_panes else operator.push(rows, heartbeat)[0]
     keys = list(numbers)
-    state.update((json.dumps(keys), as_text(operator.to_bytes())))
-    first = operator.store.first()
+    state.update((json.dumps(keys), as_text(operator.to_bytes(), "zstd"), waiting.to_text()))
+    first = min((at for at in (waiting.first(), operator.store.first()) if at is not None), default=None)
     if first is not None:
         state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)
     if len(out):
