@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from slackwater.kernel import Results, Rows
 from slackwater.kernel.record_store import stable_order
+from slackwater.kernel.rows import Ints
 from slackwater.spark.sharding import shard_keys
 from slackwater.spark.state_text import as_text, from_text
 
@@ -67,29 +68,31 @@ def pack_results(out: Results, keys: list[Key]) -> bytes:
     return head + b"\n" + Rows(out.end, code, values).to_bytes()
 
 
-def result_opener(whole: bool) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For ``mapInArrow``: parcels of results in, results of (start, end, key, values …) out."""
+def result_opener(
+    whole: bool, *, starts: bool = True
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For ``mapInArrow``: parcels of results in, results of (start, end, key, values …) out, or without ``starts``."""
 
     def open_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for parcel in batch.column(0):
-                yield opened(parcel.as_buffer().to_pybytes(), whole)
+                yield opened(parcel.as_buffer().to_pybytes(), whole, starts=starts)
 
     return open_all
 
 
-def opened(parcel: bytes, whole: bool) -> pa.RecordBatch:
+def opened(parcel: bytes, whole: bool, *, starts: bool = True) -> pa.RecordBatch:
     """The results of a parcel; their keys are whole numbers, or texts."""
     head, _, packed = parcel.partition(b"\n")
     said, rows = json.loads(head), Rows.from_bytes(packed)
     names, end, values = pa.array(said["names"], pa.int64() if whole else pa.string()), rows.attribute, rows.values
+    lengths: Ints | int = said["length"]
     if said["length"] is None:
-        start, values = end - values[-1].astype(np.int64), values[:-1]
-    else:
-        start = end - said["length"]
-    columns = {f"value_{i}": pa.array(column) for i, column in enumerate(values)}
-    key = names.take(pa.array(rows.keys))
-    return pa.RecordBatch.from_pydict({"start": pa.array(start), "end": pa.array(end), "key": key, **columns})
+        lengths, values = values[-1].astype(np.int64), values[:-1]
+    columns = {"start": pa.array(end - lengths)} if starts else {}
+    columns |= {"end": pa.array(end), "key": names.take(pa.array(rows.keys))}
+    columns |= {f"value_{i}": pa.array(column) for i, column in enumerate(values)}
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def sealed(names: list[Key], rows: Rows) -> Parcel:
