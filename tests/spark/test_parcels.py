@@ -21,7 +21,7 @@ class State:
     """As much of Spark's state as a shard uses."""
 
     def __init__(self) -> None:
-        self.get: tuple[str, bytes] | None = None
+        self.get: tuple[str, str, str] | None = None
         self.watermark_ms = 0
         self.timeout_ms: int | None = None
 
@@ -29,7 +29,7 @@ class State:
     def exists(self) -> bool:
         return self.get is not None
 
-    def update(self, value: tuple[str, bytes]) -> None:
+    def update(self, value: tuple[str, str, str]) -> None:
         self.get = value
 
     def getCurrentWatermarkMs(self) -> int:

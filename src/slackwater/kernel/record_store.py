@@ -7,6 +7,7 @@ import numpy as np
 from slackwater.kernel.rows import Ints, Rows
 
 BUCKETS = 1024
+_STRETCHES = 64  # numpy merges so many in less time than it takes to deal their rows out
 
 
 class RecordStore:
@@ -73,6 +74,17 @@ class RecordStore:
         self.window = Rows.concat([self.window, released], self.columns)
         return released
 
+    def pass_on(self, rows: Rows, heartbeat: int) -> Rows:
+        """``insert`` and ``release``; rows of a few stretches, each in order, are merged if no others are held."""
+        if not self.held and len(rows) and int(rows.attribute.max()) < heartbeat:
+            falls = np.count_nonzero(rows.attribute[1:] < rows.attribute[:-1])
+            if falls < _STRETCHES:
+                released = rows.take(np.argsort(rows.attribute, kind="stable")) if falls else rows
+                self.window = Rows.concat([self.window, released], self.columns)
+                return released
+        self.insert(rows)
+        return self.release(heartbeat)
+
     def forget(self, keep: slice | Ints) -> None:
         """Keep only these rows of the window buffer."""
         self.window = self.window.take(keep)
@@ -101,7 +113,7 @@ class RecordStore:
             return [rows]
         if np.all(rows.attribute[1:] >= rows.attribute[:-1]):
             return [rows]
-        return [rows.take(_stable_order(rows.attribute, number * self.bucket_width, self.bucket_width))]
+        return [rows.take(stable_order(rows.attribute, number * self.bucket_width, self.bucket_width))]
 
     def _deal(self, rows: Rows, number: Ints) -> None:
         assert self._low is not None
@@ -165,7 +177,8 @@ class RecordStore:
         return [self._ring[(self._low + i) % BUCKETS] for i in range(BUCKETS)]
 
 
-def _stable_order(attribute: Ints, start: int, width: int) -> Ints:
+def stable_order(attribute: Ints, start: int, width: int) -> Ints:
+    """The order of numbers from ``start`` on, less than ``width`` above it; those that are equal stay as they are."""
     if width <= 1 << 16:
         return np.argsort((attribute - start).astype(np.uint16), kind="stable")
     if width <= 1 << 32:  # two passes of the radix sort, low half first

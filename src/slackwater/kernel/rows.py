@@ -65,22 +65,36 @@ class Rows:
 
     def to_bytes(self) -> bytes:
         """The rows as bytes, without pickling, each column in as few as hold it exactly."""
-        columns = [_packed_whole(self.attribute), _packed_whole(self.keys), *(_packed(c) for c in self.values)]
-        head = json.dumps([len(self), [[column.dtype.str, low] for column, low in columns]]).encode() + b"\n"
+        # In order a row is close to the one before it: the steps are shorter than the distances from the least.
+        steps = _steps(self.attribute)
+        at = _packed_whole(self.attribute if steps is None else steps)
+        columns = [at, _packed_whole(self.keys), *(_packed(c) for c in self.values)]
+        start = None if steps is None else int(self.attribute[0])
+        head = json.dumps([len(self), start, [[column.dtype.str, low] for column, low in columns]]).encode() + b"\n"
         return b"".join([head, *(column.tobytes() for column, _ in columns)])
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Rows:
-        """The rows that ``to_bytes`` wrote."""
-        start = data.index(b"\n") + 1
-        count, packed = json.loads(data[:start])
+    def from_bytes(cls, data: bytes, start: int = 0) -> Rows:
+        """The rows that ``to_bytes`` wrote, where they begin."""
+        begin, start = start, data.index(b"\n", start) + 1
+        count, first, packed = json.loads(data[begin:start])
         found = []
         for kind, low in packed:
             column = np.frombuffer(data, np.dtype(kind), count, start)
             start += column.nbytes
             found.append(column if low is None else column.astype(np.int64) + low)
         at, keys, *values = found
+        if first is not None:
+            at = np.cumsum(at) + first
         return cls(at, keys, tuple(value.astype(np.float64) for value in values))
+
+
+def _steps(column: Ints) -> Ints | None:
+    """From each number to the next, if they are in order and no step is too long."""
+    if len(column) < 2 or int(column[-1]) - int(column[0]) > np.iinfo(np.uint32).max:
+        return None
+    steps = np.diff(column, prepend=column[:1])
+    return steps if int(steps.min()) >= 0 else None
 
 
 def _packed_whole(column: Ints) -> tuple[NDArray[Any], int | None]:

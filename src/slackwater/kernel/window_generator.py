@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,12 @@ class Results:
 
     def __len__(self) -> int:
         return len(self.end)
+
+    def parts(self, most: int) -> Iterator[Results]:
+        """The results in pieces of at most so many."""
+        for start in range(0, len(self), most):
+            part = slice(start, start + most)
+            yield Results(self.start[part], self.end[part], self.keys[part], tuple(c[part] for c in self.aggregates))
 
 
 def generate(spec: WindowSpec, window: Rows, fresh: Rows, after: int | None, heartbeat: int, seen: Ints) -> Results:

@@ -12,7 +12,7 @@ from slackwater.kernel.record_store import RecordStore
 from slackwater.kernel.rows import Ints, Rows
 from slackwater.kernel.window_generator import Results, WindowSpec, generate
 
-_NOTHING = np.iinfo(np.int64).min
+_NOTHING = int(np.iinfo(np.int64).min)
 
 
 def takes_panes(spec: WindowSpec, slack: int | None) -> bool:
@@ -65,23 +65,22 @@ class WindowOperator:
             on_time = panes_of(self.spec, on_time)
         elif self.spec.landmark is not None:
             on_time = on_time.take(on_time.attribute >= self.spec.landmark)
-        self.store.insert(on_time)
-        return self._advance(self.heartbeat if heartbeat is None else heartbeat), late
+        return self._advance(on_time, self.heartbeat if heartbeat is None else heartbeat), late
 
     def push_panes(self, panes: Rows, heartbeat: int | None = None) -> Results:
         """The same for rows that were reduced to panes elsewhere (``panes_of``), none of them late."""
         self.on_time += int(panes.values[0].sum())
-        self.store.insert(panes)
-        return self._advance(self.heartbeat if heartbeat is None else heartbeat)
+        return self._advance(panes, self.heartbeat if heartbeat is None else heartbeat)
 
-    def _advance(self, heartbeat: int) -> Results:
+    def _advance(self, rows: Rows, heartbeat: int) -> Results:
         heartbeat = max(heartbeat, self.heartbeat)  # Kim 2010, Section 3: it never retreats
-        if self.slack is not None and self.slack > 0 and self.store.held > self.slack:
-            held = self.store.slack_rows().attribute
-            place = len(held) - self.slack - 1
-            heartbeat = max(heartbeat, int(np.partition(held, place)[place]))  # Kim 2007, Section 4
+        if self.slack:
+            self.store.insert(rows)
+            heartbeat = max(heartbeat, self._least_of_slack(self.slack))
+            fresh = self.store.release(heartbeat)
+        else:
+            fresh = self.store.pass_on(rows, heartbeat)
         before, self.heartbeat = self.heartbeat, heartbeat
-        fresh = self.store.release(heartbeat)
         if self._running is not None:
             return self._since_landmark(self._running)
         if self.spec.tuples:
@@ -90,6 +89,14 @@ class WindowOperator:
         results = generate(self.spec, self.store.window, fresh, after, heartbeat, self._seen)
         self._forget()
         return results
+
+    def _least_of_slack(self, slack: int) -> int:
+        """The (slack + 1)-th largest value held: what is below it need not wait."""
+        if self.store.held <= slack:
+            return _NOTHING
+        held = self.store.slack_rows().attribute
+        place = len(held) - slack - 1
+        return int(np.partition(held, place)[place])  # Kim 2007, Section 4
 
     def _since_landmark(self, running: RunningAggregates) -> Results:
         assert self.spec.landmark is not None

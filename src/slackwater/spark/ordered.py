@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
@@ -36,14 +35,17 @@ from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
-from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, pack_results, packer, result_opener, unpacked
+from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, numbered, pack_results, packer, result_opener
 from slackwater.spark.results import observe_parcels, observe_results
 from slackwater.spark.state_text import as_text, from_text
+from slackwater.spark.waiting import Waiting
 
 _MS_US = 1000
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
+_BEFORE_ALL = -(1 << 63)
+_RESULTS_AT_ONCE = 1 << 14  # a parcel of more than half a megabyte is dear to Java, which has a place of its own for it
 _VIEWS = itertools.count()
-_STATE = StructType([StructField("keys", StringType()), StructField("operator", StringType())])
+_STATE = StructType([StructField(name, StringType()) for name in ("keys", "operator", "waiting")])
 
 
 def ordered_windows(
@@ -72,10 +74,15 @@ def ordered_windows(
     )
     if shape.ordered_having is None:
         parcels = observe_parcels(parcels, promise.name)
-    key, values = "bigint" if group.whole else "string", [f"value_{i} double" for i in range(len(window.aggregates))]
-    opened = parcels.mapInArrow(
-        result_opener(group.whole), ", ".join(["start bigint", "end bigint", f"key {key}", *values])
-    )
+    # Nothing is null but a text for a key, and Spark need not look for it; a start that is known does not travel.
+    values = [f"value_{i} double NOT NULL" for i in range(len(window.aggregates))]
+    known = not window.tuples and window.landmark is None
+    columns = ["end bigint NOT NULL", "key bigint NOT NULL" if group.whole else "key string", *values]
+    if known:
+        opened = parcels.mapInArrow(result_opener(group.whole, starts=False), ", ".join(columns))
+        opened = opened.selectExpr("*", f"end - {window.length}L AS start")
+    else:
+        opened = parcels.mapInArrow(result_opener(group.whole), ", ".join(["start bigint NOT NULL", *columns]))
     results = _lowered(plan, opened, group, types)
     # HAVING judges results one by one, and what it leaves out is not published
     return results if shape.ordered_having is None else observe_results(results, promise.name)
@@ -90,36 +97,39 @@ def advance_shard(
     *,
     with_edges: bool = True,
 ) -> Iterator[pd.DataFrame]:
-    """One shard takes its parcels and the heartbeat, and gives the results that are complete, in a parcel.
+    """One shard takes its parcels and the heartbeat, and gives the results that are complete, in parcels.
 
-    Beside it stand the number of results and, ``with_edges``, the newest window, in microseconds.
+    Beside each stand the number of its results and, ``with_edges``, the newest window, in microseconds.
     """
     operator = WindowOperator(window, columns, slack=slack)
     numbers: dict[Key, int] = {}
+    waiting = Waiting()
     if state.exists:
-        saved, data = state.get
+        saved, data, held = state.get
         numbers = {key: number for number, key in enumerate(json.loads(saved))}
-        operator.resume(from_text(data))
-    parts = []
+        operator.resume(from_text(data, "zstd"))
+        waiting = Waiting.from_text(held)
     for frame in frames:
-        for names, parcel in zip(frame["names"], frame["rows"], strict=True):
-            found, rows = unpacked(names, parcel)
-            own = np.array([numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
-            parts.append(Rows(rows.attribute, own[rows.keys], rows.values))
+        waiting.parcels += zip(frame["first"].tolist(), frame["rows"], strict=True)
     watermark_ms = state.getCurrentWatermarkMs()
     # The watermark is a millisecond below the heartbeat; before the first one it is the epoch.
     heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else None
-    everything = Rows.concat(parts, operator.store.columns)
-    out = operator.push_panes(everything, heartbeat) if operator.in_panes else operator.push(everything, heartbeat)[0]
+    # A slack is counted in rows, of which the operator must hold all.
+    ready = waiting.release(None if slack else _BEFORE_ALL if heartbeat is None else heartbeat)
+    rows = numbered(ready, numbers) if ready else Rows.none(operator.store.columns)
+    out = operator.push_panes(rows, heartbeat) if operator.in_panes else operator.push(rows, heartbeat)[0]
     keys = list(numbers)
-    state.update((json.dumps(keys), as_text(operator.to_bytes())))
-    first = operator.store.first()
+    state.update((json.dumps(keys), as_text(operator.to_bytes(), "zstd"), waiting.to_text()))
+    first = min((at for at in (waiting.first(), operator.store.first()) if at is not None), default=None)
     if first is not None:
         state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)
-    if len(out):
-        start_us, end_us = (int(out.start.max()), int(out.end.max())) if with_edges else (None, None)
-        made = {"results": pack_results(out, keys), "count": len(out), "start_us": start_us, "end_us": end_us}
-        yield pd.DataFrame([made], dtype=object)  # of objects, since Spark's worker puts rows of None beside it
+    parcels = []
+    for part in out.parts(_RESULTS_AT_ONCE):
+        start_us, end_us = (int(part.start.max()), int(part.end.max())) if with_edges else (None, None)
+        packed = pack_results(part, keys)
+        parcels.append({"results": packed, "count": len(part), "start_us": start_us, "end_us": end_us})
+    if parcels:
+        yield pd.DataFrame(parcels, dtype=object)  # of objects, since Spark's worker puts rows of None beside it
 
 
 @dataclass(frozen=True, slots=True)

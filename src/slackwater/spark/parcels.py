@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.kernel import Results, Rows
+from slackwater.kernel.record_store import stable_order
+from slackwater.kernel.rows import Ints
 from slackwater.spark.sharding import shard_keys
+from slackwater.spark.state_text import as_text, from_text
 
-PARCEL_SCHEMA = "time timestamp, shard int, names string, rows binary"
+PARCEL_SCHEMA = "time timestamp, shard int, first bigint, rows string"
 RESULTS_SCHEMA = "results binary, count bigint, start_us bigint, end_us bigint"
 _ARROW_SCHEMA = pa.schema(
-    {"time": pa.timestamp("us", tz="UTC"), "shard": pa.int32(), "names": pa.string(), "rows": pa.binary()}
+    {"time": pa.timestamp("us", tz="UTC"), "shard": pa.int32(), "first": pa.int64(), "rows": pa.string()}
 )
 _ROWS_AT_ONCE = 1 << 19
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Key = str | int | None
+Parcel = tuple[int, str]
+"""The least attribute of its rows; their keys and themselves, in order, as text, since it may wait as it is."""
 
 
 def packer(
@@ -63,41 +68,75 @@ def pack_results(out: Results, keys: list[Key]) -> bytes:
     return head + b"\n" + Rows(out.end, code, values).to_bytes()
 
 
-def result_opener(whole: bool) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For ``mapInArrow``: parcels of results in, results of (start, end, key, values …) out."""
+def result_opener(
+    whole: bool, *, starts: bool = True
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For ``mapInArrow``: parcels of results in, results of (start, end, key, values …) out, or without ``starts``."""
 
     def open_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for parcel in batch.column(0):
-                yield opened(parcel.as_buffer().to_pybytes(), whole)
+                yield opened(parcel.as_buffer().to_pybytes(), whole, starts=starts)
 
     return open_all
 
 
-def opened(parcel: bytes, whole: bool) -> pa.RecordBatch:
+def opened(parcel: bytes, whole: bool, *, starts: bool = True) -> pa.RecordBatch:
     """The results of a parcel; their keys are whole numbers, or texts."""
     head, _, packed = parcel.partition(b"\n")
     said, rows = json.loads(head), Rows.from_bytes(packed)
     names, end, values = pa.array(said["names"], pa.int64() if whole else pa.string()), rows.attribute, rows.values
+    lengths: Ints | int = said["length"]
     if said["length"] is None:
-        start, values = end - values[-1].astype(np.int64), values[:-1]
-    else:
-        start = end - said["length"]
-    columns = {f"value_{i}": pa.array(column) for i, column in enumerate(values)}
-    key = names.take(pa.array(rows.keys))
-    return pa.RecordBatch.from_pydict({"start": pa.array(start), "end": pa.array(end), "key": key, **columns})
+        lengths, values = values[-1].astype(np.int64), values[:-1]
+    columns = {"start": pa.array(end - lengths)} if starts else {}
+    columns |= {"end": pa.array(end), "key": names.take(pa.array(rows.keys))}
+    columns |= {f"value_{i}": pa.array(column) for i, column in enumerate(values)}
+    return pa.RecordBatch.from_pydict(columns)
 
 
-def unpacked(names: str, rows: bytes) -> tuple[list[Key], Rows]:
-    """The keys of a parcel, and its rows, each with the place of its key among them.
+def sealed(names: list[Key], rows: Rows) -> Parcel:
+    """A parcel of rows in order; ``names`` holds the keys that they count.
 
-    >>> table = pa.table({"at": [5, 7, 6], "key": ["a", None, "a"], "input_0": [1.0, None, 3.0]})
-    >>> (parcel,) = _packed(table, [0]).to_pylist()
-    >>> keys, rows = unpacked(parcel["names"], parcel["rows"])
-    >>> keys, rows.attribute.tolist(), rows.keys.tolist(), rows.values[0].tolist()
-    (['a', None], [5, 7, 6], [0, 1, 0], [1.0, nan, 3.0])
+    >>> _, text = sealed(["a", None], Rows.of([5, 7], [0, 1], [[1.0, np.nan]]))
+    >>> names, rows = unsealed(text)
+    >>> names, rows.attribute.tolist(), rows.keys.tolist(), rows.values[0].tolist()
+    (['a', None], [5, 7], [0, 1], [1.0, nan])
     """
-    return json.loads(names), Rows.from_bytes(rows)
+    packed = json.dumps(names).encode() + b"\n" + rows.to_bytes()
+    return int(rows.attribute[0]), as_text(packed, "zstd")
+
+
+def unsealed(text: str) -> tuple[list[Key], Rows]:
+    """The keys of a parcel, and its rows, each with the place of its key among them."""
+    packed = from_text(text, "zstd")
+    start = packed.index(b"\n") + 1
+    return json.loads(packed[:start]), Rows.from_bytes(packed, start)
+
+
+def together(parcels: Sequence[Parcel]) -> Parcel:
+    """Several parcels as one; rows that are equal in time stay in the order of their parcels."""
+    numbers: dict[Key, int] = {}
+    rows = numbered((unsealed(text) for _, text in parcels), numbers)
+    return sealed(list(numbers), in_order(rows))
+
+
+def numbered(parts: Iterable[tuple[list[Key], Rows]], numbers: dict[Key, int]) -> Rows:
+    """Rows of several parcels behind one another, their keys numbered alike; ``numbers`` learns those that are new."""
+    found = []
+    for names, rows in parts:
+        own = np.array([numbers.setdefault(key, len(numbers)) for key in names], dtype=np.int64)
+        found.append(Rows(rows.attribute, own[rows.keys], rows.values))
+    return Rows.concat(found, len(found[0].values) if found else 0)
+
+
+def in_order(rows: Rows) -> Rows:
+    """The rows by their attribute, ties as they are."""
+    at = rows.attribute
+    if np.all(at[1:] >= at[:-1]):
+        return rows
+    low, high = int(at.min()), int(at.max())
+    return rows.take(stable_order(at, low, high - low + 1))
 
 
 def _packed(table: pa.Table, numbers: list[int], reduce: Callable[[Rows], Rows] | None = None) -> pa.RecordBatch:
@@ -116,17 +155,19 @@ def _packed(table: pa.Table, numbers: list[int], reduce: Callable[[Rows], Rows] 
     rows = rows.take(np.argsort(shard_of, kind="stable"))
     ends = np.cumsum(np.bincount(shard_of, minlength=len(numbers))).tolist()
     key_ends = np.cumsum(np.bincount(owner, minlength=len(numbers))).tolist()
-    times, owners, names, parcels = [], [], [], []
+    times, owners, firsts, parcels = [], [], [], []
     for shard, number in enumerate(numbers):
         start, first = (ends[shard - 1], key_ends[shard - 1]) if shard else (0, 0)
         if ends[shard] == start:
             continue
-        part = rows.take(slice(start, ends[shard]))
-        times.append(int(part.attribute.max()))
+        part = in_order(rows.take(slice(start, ends[shard])))
+        names = [keys[i] for i in by_shard[first : key_ends[shard]].tolist()]
+        least, text = sealed(names, Rows(part.attribute, part.keys - first, part.values))
+        times.append(int(part.attribute[-1]))
         owners.append(number)
-        names.append(json.dumps([keys[i] for i in by_shard[first : key_ends[shard]].tolist()]))
-        parcels.append(Rows(part.attribute, part.keys - first, part.values).to_bytes())
-    columns = zip((times, owners, names, parcels), _ARROW_SCHEMA, strict=True)
+        firsts.append(least)
+        parcels.append(text)
+    columns = zip((times, owners, firsts, parcels), _ARROW_SCHEMA, strict=True)
     return pa.RecordBatch.from_arrays([pa.array(c, field.type) for c, field in columns], schema=_ARROW_SCHEMA)
 
 
