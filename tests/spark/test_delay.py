@@ -86,7 +86,7 @@ def test_every_row_is_kept_or_counted_as_shed(spark: SparkSession, tmp_path: Pat
     kept = out.groupby(out["id"] // 500).size().to_numpy()
     expected, deviation = np.array([250, 125, 125]), np.sqrt(500 * np.array([0.25, 0.1875, 0.1875]))
     assert (np.abs(kept[2:] - expected) < 4.5 * deviation).all()
-    # other places in the batch each time: rand() alone would shed the same ones
+    # other places in the batch each time
     last_two = [set(out["id"][out["id"] // 500 == batch] % 500) for batch in (3, 4)]
     assert last_two[0] != last_two[1]
 
@@ -97,6 +97,21 @@ def test_nothing_changes_while_nothing_is_shed(spark: SparkSession, tmp_path: Pa
     delay = run(spark, tmp_path, events, stream, 3)
     assert (delay.ledger.input, delay.ledger.shed) == (1500, 0)
     same_rows(collected(spark, tmp_path), stream.read_batch())
+
+
+def test_no_micro_batch_has_generated_code_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """A ratio, a time or a seed in the code would have Spark compile it, and Java warm it up, in every micro-batch."""
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()  # type: ignore[union-attr]
+    counts, shed = [], 0
+    for turn in ("first", "second"):
+        stream = FileStream(spark, tmp_path / turn / "in")
+        events = sw.with_max_delay(
+            stream.read_stream(), "2 seconds", law="test-scripted", law_options={"ratios": (0.5, 0.0, 0.75)}
+        )
+        shed = run(spark, tmp_path / turn, events, stream, 5).ledger.shed
+        counts.append(compiled.getCount())
+    assert shed > 0
+    assert counts[1] == counts[0]
 
 
 def test_a_restarted_query_goes_on_with_its_ratio_and_its_ledger(spark: SparkSession, tmp_path: Path) -> None:

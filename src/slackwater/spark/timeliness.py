@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
@@ -64,9 +64,7 @@ def with_max_delay(
     supervisor.add_delay(spec)
     row = F.col("__sw_shed")
     ratio, now_us, keep = row[0], row[1], F.col("__sw_keep")
-    # rand() draws the same numbers in every micro-batch; the time of the batch makes another coin of each. No coin is
-    # tossed while nothing is shed
-    toss = F.pmod(F.xxhash64(F.rand(), now_us), F.lit(_COINS)) / F.lit(float(_COINS))
+    toss = _coin(now_us)
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
     marked = events.select("*", shed_row(spark, spec.exchange).alias("__sw_shed"), arrival_us.alias("__sw_arrival_us"))
     marked = marked.withColumn("__sw_keep", F.when(ratio > 0, toss >= ratio).otherwise(F.lit(True)))
@@ -84,6 +82,18 @@ def with_max_delay(
         F.avg("__sw_arrival_us").alias("mean_arrival_us"),
     )
     return observed.where(keep).drop("__sw_keep", "__sw_arrival_us", "__sw_shed_ratio")
+
+
+def _coin(now_us: Column) -> Column:
+    """A number between 0 and 1 for each row.
+
+    The time of the micro-batch makes another one of it in each, whether Spark seeds ``rand()`` anew or not. Where it
+    does, the seed would stand in the generated code, which Spark would compile anew for each micro-batch, also while
+    nothing is shed; within ``zip_with``, for which Spark generates none, it is data.
+    """
+    now = F.array(now_us)
+    tossed = F.zip_with(now, now, lambda at, _: F.pmod(F.xxhash64(F.rand(), at), F.lit(_COINS)))
+    return tossed[0] / F.lit(float(_COINS))
 
 
 def _check(events: DataFrame, arrival: str | None, weight: str | None) -> None:
