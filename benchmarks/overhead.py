@@ -1,13 +1,17 @@
 """What the one-line promise costs: the same aggregation under ``withWatermark`` and under ``with_drop_ratio``.
 
-Tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB. Both run over the same rows, in turn, several times in one
-run; what counts is the ratio within each pair.
+Tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB. Both queries run in one Spark session over the same rows and
+take turns: files are handed to the one, then to the other, some micro-batches' worth at a time, so that a machine that
+gets slower meanwhile is slower for both. The first micro-batch of a turn does not count (what the one before leaves to
+do, such as the promise's decision, falls into the next), nor do the first turns of a query. What counts is the ratio
+within each pair of turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -25,7 +29,6 @@ import slackwater as sw
 from slackwater.spark.session import local_session
 
 SCHEMA = "ts timestamp, arrived timestamp, key int, value double, note string"
-Promise = Callable[[DataFrame], DataFrame]
 
 
 def plain(events: DataFrame) -> DataFrame:
@@ -34,6 +37,9 @@ def plain(events: DataFrame) -> DataFrame:
 
 def promised(events: DataFrame) -> DataFrame:
     return sw.with_drop_ratio(events, "ts", 0.01)
+
+
+PROMISES: dict[str, Callable[[DataFrame], DataFrame]] = {"plain": plain, "promised": promised}
 
 
 def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
@@ -48,61 +54,102 @@ def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
     )
 
 
-def time_query(events: DataFrame, warm_up: int, batches: int | None = None) -> tuple[float, list[float]]:
-    """Rows per second and trigger times (ms) over the micro-batches after the warm-up."""
-    counted = events.groupBy(F.window("ts", "10 seconds"), "key").agg(
-        F.count("*").alias("n"), F.sum("value").alias("sum"), F.max("value").alias("max")
-    )
-    with tempfile.TemporaryDirectory() as checkpoint:
-        query = counted.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
-        if batches is None:
-            query.processAllAvailable()
-        else:
-            while query.lastProgress is None or query.lastProgress["batchId"] < batches:
-                query.awaitTermination(1)
-        progress = [p for p in query.recentProgress if p["numInputRows"] > 10]
+class Side:
+    """One of the two queries, and what its micro-batches took."""
+
+    def __init__(self, events: DataFrame, folder: Path) -> None:
+        counted = events.groupBy(F.window("ts", "10 seconds"), "key").agg(
+            F.count("*").alias("n"), F.sum("value").alias("sum"), F.max("value").alias("max")
+        )
+        checkpoint = str(folder / "checkpoint")
+        self.query = counted.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+
+    def progress(self) -> list[dict[str, Any]]:
+        """The micro-batches with rows (a heartbeat alone is one)."""
+        return [p for p in self.query.recentProgress if p["numInputRows"] > 10]
+
+    def stop(self) -> None:
+        """Stop, once every row is seen to be accounted for."""
+        progress = self.progress()
         if any(key.startswith("slackwater:") for key in progress[-1]["observedMetrics"]):
-            (promise,) = sw.report(query).promises
+            (promise,) = sw.report(self.query).promises
             assert promise.ledger.input >= sum(p["numInputRows"] for p in progress) - 2 * len(progress)
-        query.stop()
-    measured = progress[warm_up:]
-    triggers = [float(p["durationMs"]["triggerExecution"]) for p in measured]
-    return sum(p["numInputRows"] for p in measured) / sum(triggers) * 1000, triggers
+        self.query.stop()
 
 
-def compare(
-    label: str, read: Callable[[], DataFrame], pairs: int, warm_up: int, batches: int | None = None
-) -> dict[str, Any]:
-    """Both in turn, the order changing from pair to pair; a first pair warms Java up and does not count."""
-    throughput: list[float] = []
-    trigger: list[float] = []
-    rates: dict[str, list[float]] = {"plain": [], "promised": []}
-    for pair in track(range(-1, pairs), description=label, console=Console(stderr=True)):
-        got: dict[str, tuple[float, list[float]]] = {}
-        sides: list[tuple[str, Promise]] = [("plain", plain), ("promised", promised)]
-        for name, promise in sides if pair % 2 == 0 else reversed(sides):
-            got[name] = time_query(promise(read()), warm_up, batches)
-        if pair < 0:
-            continue
-        for name, (rows_per_s, _) in got.items():
-            rates[name].append(rows_per_s)
-        throughput.append(got["promised"][0] / got["plain"][0])
-        trigger.append(statistics.median(got["promised"][1]) / statistics.median(got["plain"][1]))
+def rows_per_s(progress: list[dict[str, Any]]) -> float:
+    return float(sum(p["numInputRows"] for p in progress) / sum(p["durationMs"]["triggerExecution"] for p in progress))
+
+
+def take_turns(
+    read: Callable[[str], DataFrame], files: list[Path], per_turn: int, turns: int, warm_up: int
+) -> list[tuple[float, float]]:
+    """Rows per ms of both, plain and promised, turn by turn."""
+    pairs = []
+    with tempfile.TemporaryDirectory(dir=files[0].parent.parent) as temporary:
+        folder = Path(temporary)
+        sides: dict[str, Side] = {}
+        for turn in range(turns):
+            rates = {}
+            order = ["plain", "promised"] if turn % 2 == 0 else ["promised", "plain"]
+            for name in order:
+                arrive(files[turn * per_turn : (turn + 1) * per_turn], folder / name, turn)
+                if turn == 0:
+                    sides[name] = Side(PROMISES[name](read(f"{folder / name}/*")), folder / f"of-{name}")
+                before = len(sides[name].progress())
+                sides[name].query.processAllAvailable()
+                rates[name] = rows_per_s(sides[name].progress()[before + 1 :])
+            if turn >= warm_up:
+                pairs.append((rates["plain"], rates["promised"]))
+        for side in sides.values():
+            side.stop()
+    return pairs
+
+
+def arrive(files: list[Path], folder: Path, turn: int) -> None:
+    """The files appear in the source's folder, all at once."""
+    hidden = folder / f".{turn}"
+    hidden.mkdir(parents=True)
+    for file in files:
+        os.link(file, hidden / file.name)
+    hidden.rename(folder / str(turn))
+
+
+def run_alone(read: Callable[[], DataFrame], batches: int, warm_up: int) -> list[tuple[float, float]]:
+    """Rows per ms of both, plain and promised, one after the other: for a source that never waits."""
+    rates = {}
+    for name, promise in PROMISES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            side = Side(promise(read()), Path(folder))
+            while side.query.lastProgress is None or side.query.lastProgress["batchId"] < batches:
+                side.query.awaitTermination(1)
+            rates[name] = rows_per_s(side.progress()[warm_up:])
+            side.stop()
+    return [(rates["plain"], rates["promised"])]
+
+
+def compare(label: str, measure: Callable[[], list[tuple[float, float]]], rounds: int) -> dict[str, Any]:
+    """The same several times, with new queries; a first time warms Java up and does not count."""
+    pairs: list[tuple[float, float]] = []
+    for number in track(range(rounds + 1), description=label, console=Console(stderr=True)):
+        got = measure()
+        pairs += got if number else []
+    ratios = [promised / plain for plain, promised in pairs]
     return {
         "source": label,
-        "throughput_ratio": statistics.median(throughput),
-        "throughput_ratios": throughput,
-        "trigger_time_ratio": statistics.median(trigger),
-        "plain_rows_per_s": statistics.median(rates["plain"]),
-        "promised_rows_per_s": statistics.median(rates["promised"]),
+        "throughput_ratio": statistics.median(ratios),
+        "throughput_ratios": ratios,
+        "trigger_time_ratio": statistics.median(1 / ratio for ratio in ratios),
+        "plain_rows_per_s": statistics.median(plain for plain, _ in pairs) * 1000,
+        "promised_rows_per_s": statistics.median(promised for _, promised in pairs) * 1000,
     }
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--rows", type=int, default=12_000_000)
     arguments.add_argument("--sources", default="json,parquet,rate,small", help="which of them, by comma")
-    arguments.add_argument("--pairs", type=int, default=5)
+    arguments.add_argument("--rounds", type=int, default=3, help="new queries so many times")
+    arguments.add_argument("--turns", type=int, default=5, help="of each query; the first does not count")
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
     conf = {
@@ -111,16 +158,26 @@ def main() -> None:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        "spark.sql.streaming.pollingDelay": "200ms",  # the query whose turn it is not should not keep a core busy
     }
     with local_session("overhead", **conf) as spark, tempfile.TemporaryDirectory() as folder:
-        files = 12  # four a micro-batch: a saturated stream takes its micro-batches as large as it is allowed to
-        for kind in ("json", "parquet"):
-            getattr(make_rows(spark, options.rows, files).write, kind)(f"{folder}/{kind}")
-        make_rows(spark, 400_000, 40).write.json(f"{folder}/small")
 
-        def from_files(kind: str, name: str, per_trigger: int) -> Callable[[], DataFrame]:
-            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", per_trigger)
-            return lambda: getattr(reader, kind)(str(Path(folder) / name))
+        def files(kind: str, count: int, rows: int) -> list[Path]:
+            made = Path(folder) / f"{kind}-{rows}"
+            if not made.exists():
+                with Console(stderr=True).status(f"writing {count * rows:,} rows of {kind} …"):
+                    getattr(make_rows(spark, count * rows, count).write, kind)(str(made))
+            return sorted(made.glob("part-*"))
+
+        def saturated(kind: str) -> list[tuple[float, float]]:
+            # a saturated stream takes its micro-batches as large as it is allowed to: four files of a million rows
+            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 4)
+            made = files(kind, 8 * options.turns, 1_000_000)
+            return take_turns(getattr(reader, kind), made, 8, options.turns, warm_up=1)
+
+        def small() -> list[tuple[float, float]]:
+            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+            return take_turns(reader.json, files("json", 10 * options.turns, 10_000), 10, options.turns, warm_up=1)
 
         def from_rate() -> DataFrame:
             rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1_000_000).load()
@@ -132,10 +189,10 @@ def main() -> None:
             )
 
         measurements: dict[str, Callable[[], dict[str, Any]]] = {
-            "json": lambda: compare("JSON lines, saturated", from_files("json", "json", 4), options.pairs, 1),
-            "parquet": lambda: compare("Parquet, saturated", from_files("parquet", "parquet", 4), options.pairs, 1),
-            "rate": lambda: compare("rate source, saturated", from_rate, options.pairs, 4, batches=14),
-            "small": lambda: compare("JSON, 10 000 rows a batch", from_files("json", "small", 1), options.pairs, 8),
+            "json": lambda: compare("JSON lines, saturated", lambda: saturated("json"), options.rounds),
+            "parquet": lambda: compare("Parquet, saturated", lambda: saturated("parquet"), options.rounds),
+            "rate": lambda: compare("rate source, saturated", lambda: run_alone(from_rate, 14, 4), options.rounds),
+            "small": lambda: compare("JSON, 10 000 rows a batch", small, options.rounds),
         }
         results = [measurements[source]() for source in options.sources.split(",")]
     if options.json:
