@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
@@ -13,13 +13,14 @@ from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.control_row import control_row
-from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.heartbeats import with_heartbeats
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.location import exchange_for
 from slackwater.spark.supervisor import METRICS_PREFIX, Supervisor, supervisor_of
 
 _WATERMARK_METADATA = "spark.watermarkDelayMs"
 _DAY_US = 86_400_000_000
+_CELL = "__sw_cell"
 
 
 def with_drop_ratio(
@@ -78,9 +79,7 @@ def with_drop_ratio(
         method_options=method_options,
         location=location,
     )
-    spark = events.sparkSession
-    observed = observed_events(spark, events, spec, arrival, invalid)
-    return under_heartbeat(spark, observed, column, spec.exchange, spec.name)
+    return promised_events(events.sparkSession, events, spec, arrival, invalid)
 
 
 def new_promise(
@@ -111,25 +110,40 @@ def new_promise(
     return spec
 
 
-def observed_events(
-    spark: SparkSession,
-    events: DataFrame,
-    spec: PromiseSpec,
-    arrival: str | None,
-    invalid: str,
-    keep_heartbeat: bool = False,
+def promised_events(
+    spark: SparkSession, events: DataFrame, spec: PromiseSpec, arrival: str | None, invalid: str = "leave out"
 ) -> DataFrame:
-    """The events, their cells around the heartbeat reported with every micro-batch.
+    """The events under the heartbeat, their cells around it reported with every micro-batch.
 
-    ``observe`` has every row written out before it: no column goes through it that is not needed. With
-    ``keep_heartbeat`` the rows carry the heartbeat that judges them, and their event time, in microseconds.
+    Heartbeats join the events before they are observed, so that whatever the user does next follows on the one
+    ``observe`` at once: each break in the generated code has every row written out once more.
+    """
+    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=False)
+    return _observed(with_heartbeats(spark, marked, spec.column, spec.exchange), spec, metrics, invalid)
+
+
+def observed_events(spark: SparkSession, events: DataFrame, spec: PromiseSpec, arrival: str | None) -> DataFrame:
+    """The valid events without heartbeats, their cells reported with every micro-batch.
+
+    The rows carry the heartbeat that judges them, and their event time, in microseconds.
+    """
+    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=True)
+    return _observed(marked, spec, metrics, "leave out")
+
+
+def _marked(
+    spark: SparkSession, events: DataFrame, spec: PromiseSpec, arrival: str | None, keep_heartbeat: bool
+) -> tuple[DataFrame, list[Column]]:
+    """The events with their cells, and what is to be observed of them.
+
+    ``observe`` has every row written out before it: no column goes through it that is not needed.
     """
     marked = events.select(
         "*",
         F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"),
         control_row(spark, spec.exchange).alias("__sw_control"),
     )
-    event, row, cell = F.col("__sw_event_us"), F.col("__sw_control"), F.col("__sw_cell")
+    event, row = F.col("__sw_event_us"), F.col("__sw_control")
     now_us = row[2]
     metrics = [F.count(F.lit(1)).alias("rows"), F.first("__sw_reference_us").alias("reference_us")]
     unset_clock = (event >= 0) & (event < _DAY_US)
@@ -143,16 +157,20 @@ def observed_events(
         metrics.append(F.max("__sw_clock_us").alias("clock_us"))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
     placed = cell_column(event - F.coalesce(row[1], arrived), ~impossible, spec.sources)
-    marked = marked.withColumns({"__sw_cell": placed, "__sw_heartbeat_us": row[0], "__sw_reference_us": row[1]})
-    metrics.append(count_cells(cell, spec.sources).alias("cells"))
+    marked = marked.withColumns({_CELL: placed, "__sw_heartbeat_us": row[0], "__sw_reference_us": row[1]})
+    metrics.append(count_cells(F.col(_CELL), spec.sources).alias("cells"))
     if spec.sources:
         metrics += named_sources(spec.column, spec.sources)
     unused = ["__sw_control", "__sw_arrival_us"]
     unused += [] if keep_heartbeat else ["__sw_event_us", "__sw_heartbeat_us"]
-    observed = marked.drop(*unused).observe(METRICS_PREFIX + spec.name, *metrics)
+    return marked.drop(*unused), metrics
+
+
+def _observed(marked: DataFrame, spec: PromiseSpec, metrics: list[Column], invalid: str) -> DataFrame:
+    observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
     if invalid == "leave out":
-        observed = observed.where(is_valid(cell, spec.sources))
-    return observed.drop("__sw_clock_us", "__sw_cell", "__sw_reference_us")
+        observed = observed.where(is_valid(F.col(_CELL), spec.sources))
+    return observed.drop("__sw_clock_us", _CELL, "__sw_reference_us")
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

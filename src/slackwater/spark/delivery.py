@@ -66,7 +66,7 @@ def ordered(
     keys = [per] if isinstance(per, str) else list(per or [])
     shard = F.pmod(F.xxhash64(*keys), F.lit(shards)) if keys else F.lit(0).cast("bigint")
     on_time = (
-        observed_events(spark, events, promise, arrival, "leave out", keep_heartbeat=True)
+        observed_events(spark, events, promise, arrival)
         .where(f"{_EVENT} >= coalesce(__sw_heartbeat_us, {_EVENT})")
         .drop("__sw_heartbeat_us")
         .withColumn("__sw_shard", shard)

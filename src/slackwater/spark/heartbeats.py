@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructField, StructType
@@ -92,21 +92,32 @@ class HeartbeatSource(DataSource):
         return HeartbeatReader(self.options["folder"], list(schema.names), self.options["column"])
 
 
+def with_heartbeats(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange) -> DataFrame:
+    """The events under a watermark that is exactly the heartbeat, as long as no filter can get below the union.
+
+    A filter of the user's that slid below the watermark operator would remove the heartbeat rows and freeze the
+    watermark: something that Spark moves no filter through (``observe``) has to stand on this. The heartbeat branch
+    goes first, since a union keeps the first child's watermark.
+    """
+    return _heartbeats(spark, events, column, exchange).where(_no_row(column)).unionByName(events)
+
+
 def under_heartbeat(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange, name: str) -> DataFrame:
     """The events under a watermark that is exactly the heartbeat, whatever is done with them afterwards.
 
-    The wall (``observe``) keeps every filter of the user's above the watermark operator: one that slid below
-    it would remove the heartbeat rows and freeze the watermark. The heartbeat branch goes first, since a union
-    keeps the first child's watermark.
+    The wall (``observe``) stands in the heartbeat branch itself.
     """
+    beats = _heartbeats(spark, events, column, exchange)
+    walled = beats.observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
+    return walled.where(_no_row(column)).unionByName(events)
+
+
+def _heartbeats(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange) -> DataFrame:
     schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
     spark.dataSource.register(HeartbeatSource)
-    beats = (
-        spark.readStream.format(FORMAT)
-        .options(folder=str(exchange.folder), column=column, schema=schema.json())
-        .load()
-        .withWatermark(column, "0 seconds")
-        .observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
-        .where(F.col(column) < F.lit(_BEFORE_ALL_EVENTS).cast("timestamp"))
-    )
-    return beats.unionByName(events)
+    source = spark.readStream.format(FORMAT).options(folder=str(exchange.folder), column=column, schema=schema.json())
+    return source.load().withWatermark(column, "0 seconds")
+
+
+def _no_row(column: str) -> Column:
+    return F.col(column) < F.lit(_BEFORE_ALL_EVENTS).cast("timestamp")

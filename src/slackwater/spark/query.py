@@ -15,8 +15,7 @@ from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse, without_windows
 from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.shape import RESULT_SLOT
-from slackwater.spark.completeness import new_promise, observed_events
-from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.completeness import new_promise, observed_events, promised_events
 from slackwater.spark.late_rows import with_late_rows
 from slackwater.spark.numbers import NUMBER_TIME, number_time
 from slackwater.spark.ordered import landmark_us, ordered_windows
@@ -120,9 +119,8 @@ def run_query(
     if plan.window.heartbeat is not None:
         events = with_punctuations(plan, events, promise.name)
     if plan.path is Path.ROWS:
-        observed = observed_events(spark, events, promise, arrival, "leave out")
-        return _around(spark, query, under_heartbeat(spark, observed, column, promise.exchange, promise.name))
-    observed = observed_events(spark, events, promise, arrival, "leave out", keep_heartbeat=True)
+        return _around(spark, query, promised_events(spark, events, promise, arrival))
+    observed = observed_events(spark, events, promise, arrival)
     if plan.path is Path.NATIVE:
         found = native_windows(spark, plan, observed, promise)
         result = observe_results(found, promise.name, with_late_panes=plan.late is Late.PANES)
