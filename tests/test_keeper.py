@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
-from slackwater.spark.cells import Cells, decode_cells
+from slackwater.spark.cells import INVALID_CELL, Cells, decode_cells
 from slackwater.spark.exchange import Exchange
 from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
 
@@ -102,6 +104,34 @@ def test_cells_keep_the_source_apart() -> None:
     assert decoded.sources is not None
     assert decoded.sources.tolist() == [3, 4]
     assert decoded.below == 2
+
+
+def test_rows_not_counted_by_their_cells_are_spread_over_the_far_ones() -> None:
+    counted = [(-5, 7), (3, 11), (959, 13), (960, 1), (1001, 2), (1500, 3), (INVALID_CELL, 5), (None, 90)]
+    cells = decode_cells(counted, with_sources=False, rows=7 + 11 + 13 + 6 + 5 + 90)
+    assert (cells.below, cells.invalid) == (7, 5)
+    assert cells.counts.tolist() == [7, 11, 13, 16, 32, 48]
+    none_far = decode_cells([(3, 11)], with_sources=False, rows=31)
+    assert none_far.counts.tolist() == [11, 20]
+    assert 10e6 < none_far.margins_us[1] < 10.1e6, "taken for no fresher than they must be"
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.integers(0, 10**6))
+def test_every_row_is_in_a_cell_once_spread(counts: list[int], uncounted: int) -> None:
+    counted = [(950 + 7 * i, count) for i, count in enumerate(counts)]
+    cells = decode_cells(counted, with_sources=False, rows=sum(counts) + uncounted)
+    assert cells.counts.sum() == sum(counts) + uncounted
+    assert (cells.counts[: len(counts)] >= counts).all()
+
+
+def test_only_large_micro_batches_with_many_far_cells_are_thinned() -> None:
+    def of(rows: int, codes: range) -> Cells:
+        return decode_cells([(code, rows // len(codes)) for code in codes], with_sources=False)
+
+    assert of(2_000_000, range(900, 1300)).can_be_thinned
+    assert not of(900_000, range(900, 1300)).can_be_thinned, "too few rows"
+    assert not of(2_000_000, range(900, 1300, 4)).can_be_thinned, "too few cells: coarse event times"
+    assert not of(2_000_000, range(0, 400)).can_be_thinned, "nothing is far"
 
 
 def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> None:

@@ -61,12 +61,21 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: Spar
     assert marks == sorted(marks), "the watermark never retreats"
     assert marks[-1] > ORIGIN_S * 1000, "the heartbeat has moved"
 
+    late = check_with_batch(spark, stream, tmp_path, progress, all_rows, per_batch)
+    assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late)
+
+
+def check_with_batch(
+    spark: SparkSession, stream: FileStream, folder: Path, progress: list[Any], all_rows: list[Any], per_batch: int
+) -> int:
+    """Compare 5-second windows by sensor with what a batch job finds; how many rows were late."""
+    marks = [watermark_ms(p) for p in progress]
     # Late is counted by us, row for row as Spark's own watermark of each micro-batch says (ties are on time).
     with_rows = [i for i, p in enumerate(progress) if p["sources"][1]["numInputRows"] > 0]
+    batches = len(all_rows) // per_batch
     assert len(with_rows) == batches
     event_ms = np.array([pd.Timestamp(row["ts"]).timestamp() * 1000 for row in all_rows]).reshape(batches, per_batch)
     late = sum(int((event_ms[b] < marks[i] + 1).sum()) for b, i in enumerate(with_rows) if marks[i] > 0)
-    assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late)
 
     # Every window that closed holds exactly the rows that a batch job finds in it, less those that Spark's filter
     # (it goes by the watermark of the batch before) refused.
@@ -77,11 +86,40 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: Spar
         if i > 0 and event_ms[b, j] // 5000 * 5000 + 5000 <= marks[i - 1]
     }
     assert len(refused) <= late
-    kept = stream.read_batch().where(~F.col("id").isin(*refused, -1))
+    kept = stream.read_batch().where((F.col("id") >= 0) & ~F.col("id").isin(*refused, -1))
     truth = kept.groupBy(F.window("ts", "5 seconds"), "sensor").count()
     closed = truth.where(F.unix_millis(F.col("window.end")) <= F.lit(int(marks[-1])))
     assert closed.count() > 20
-    same_rows(collected(spark, tmp_path), closed)
+    same_rows(collected(spark, folder), closed)
+    return late
+
+
+def test_a_thinned_micro_batch_still_counts_late_and_invalid_rows_exactly(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slackwater.spark.cells._THIN_FROM_ROWS", 1000)
+    monkeypatch.setattr("slackwater.spark.cells._THIN_FROM_CELLS", 30)
+    rng = np.random.default_rng(3)
+    batches, per_batch, period_s = 14, 2500, 60.0
+    arrivals = np.sort(rng.uniform(0, batches * period_s, batches * per_batch))
+    all_rows = rows(arrivals, rng.exponential(1.0, len(arrivals)))
+    stream = FileStream(spark, tmp_path / "in")
+    for batch in range(batches):
+        broken = [{**all_rows[0], "id": -1 - batch, "ts": stamp} for stamp in ("2099-01-01T00:00:00+00:00", None)]
+        stream.put([*all_rows[batch * per_batch : (batch + 1) * per_batch], *broken])
+    events = sw.with_drop_ratio(stream.read_stream(), "ts", "2%", arrival="arrived")
+    query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), tmp_path)
+    settle(query)
+    promise = promise_of(query)
+    progress = query.recentProgress
+    query.stop()
+    observed = [m for p in progress for key, m in p["observedMetrics"].items() if key.startswith("slackwater:")]
+    by_cell = sum(cell["count"] for metrics in observed for cell in metrics["cells"] or [] if cell["item"] is not None)
+    assert by_cell < 0.8 * len(all_rows), "many rows were not counted by their cells"
+    late = check_with_batch(spark, stream, tmp_path, progress, all_rows, per_batch)
+    assert late > 0
+    assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late, invalid=2 * batches)
+    assert promise.kept, str(promise)
 
 
 @pytest.mark.parametrize("stamp", ["2099-01-01T00:00:00+00:00", "1970-01-01T00:00:01+00:00", None, "yesterday"])

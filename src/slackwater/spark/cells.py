@@ -5,10 +5,14 @@ microsecond at the heartbeat, where the next decision is taken, 1.1 % wide at a 
 that where sources are told apart). Three square roots cost a row less than one logarithm. Negative cells are exactly
 the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch is exact while it has room for every distinct
 item, and there are never more cells than that.
+
+Where micro-batches are very large, of the rows far ahead of the heartbeat only one in sixteen is counted by its cell
+(``thin``): late rows, invalid rows, rows near the heartbeat, and how many rows there are at all stay exact.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,19 +27,31 @@ _CELLS_A_SIDE = 1 << 15
 """More than any two timestamps that Spark knows (years 1 to 9999) are apart."""
 INVALID_CELL = _CELLS_A_SIDE
 _KEEP = 2 * _CELLS_A_SIDE + 1
+_FAR_CELL = 960
+"""Ten seconds ahead of the heartbeat."""
+_FAR_US = math.ceil((_FAR_CELL / _CELLS_A_UNIT) ** 8)
+_ONE_IN = 16
+_THIN_FROM_ROWS = 1_000_000
+_THIN_FROM_CELLS = 200
 _SOURCE_STRIDE = 4 * _CELLS_A_SIDE
 _SOURCE_HASHES = 1 << 32
 _KEEP_WITH_SOURCES = 100_000
 
 
-def cell_column(margin_us: Column, valid: Column, sources: list[str]) -> Column:
-    """The cell of each row; rows of different sources fall into different cells. A null ``valid`` is not valid."""
+def cell_column(event_us: Column, margin_us: Column, valid: Column, thin: Column, sources: list[str]) -> Column:
+    """The cell of each row, null if it is not to be counted by it. A null ``valid`` is not valid.
+
+    Rows of different sources fall into different cells, and are always counted. Which of the far rows are counted is
+    told by a hash of their event time: Spark compiles a plan with ``rand()`` anew for each micro-batch.
+    """
     root = F.sqrt(F.sqrt(F.sqrt(F.abs(margin_us.cast("double")))))
     signed = F.signum(margin_us.cast("double")) * root
     cell = F.floor(signed * float(_CELLS_A_UNIT_OF_A_SOURCE if sources else _CELLS_A_UNIT)).cast("int")
-    cell = F.when(valid, cell).otherwise(INVALID_CELL)
     if not sources:
-        return cell
+        unlucky = F.hash(event_us).bitwiseAND(_ONE_IN - 1) != 0
+        passed_over = thin & (margin_us >= F.lit(_FAR_US)) & unlucky & valid
+        return F.when(passed_over, F.lit(None).cast("int")).when(valid, cell).otherwise(INVALID_CELL)
+    cell = F.when(valid, cell).otherwise(INVALID_CELL)
     return _source(sources) * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_A_SIDE
 
 
@@ -57,7 +73,7 @@ def named_sources(column: str, sources: list[str]) -> list[Column]:
 def is_valid(cell: Column, sources: list[str]) -> Column:
     """Whether the row of that cell has an event time that can be meant."""
     if not sources:
-        return cell != INVALID_CELL
+        return ~cell.eqNullSafe(INVALID_CELL)
     return F.pmod(cell, F.lit(_SOURCE_STRIDE)) != INVALID_CELL + _CELLS_A_SIDE
 
 
@@ -77,16 +93,31 @@ class Cells:
     below: int
     invalid: int
 
+    @property
+    def can_be_thinned(self) -> bool:
+        """Whether a micro-batch like this one would be told of well enough by a sixteenth of its far rows.
 
-def decode_cells(counted: Iterable[tuple[int, int]], with_sources: bool) -> Cells:
-    """The cells of one micro-batch from what ``count_cells`` observed.
+        Event times in whole seconds or minutes fall into few cells, of which a hash might find none.
+        """
+        rows, far_cells = int(self.counts.sum()), int((self.margins_us >= _FAR_US).sum())
+        return self.sources is None and rows >= _THIN_FROM_ROWS and far_cells >= _THIN_FROM_CELLS
+
+
+def decode_cells(counted: Iterable[tuple[int | None, int]], with_sources: bool, rows: int | None = None) -> Cells:
+    """The cells of one micro-batch from what ``count_cells`` observed, and how many ``rows`` there were.
+
+    Rows that were not counted by their cells are spread over the far cells as those are that were.
 
     >>> cells = decode_cells([(0, 5), (-128, 2), (INVALID_CELL, 1)], with_sources=False)
     >>> cells.below, cells.invalid, cells.margins_us.tolist(), cells.counts.tolist()
     (2, 1, [0.0, -1.0], [5, 2])
+    >>> decode_cells([(0, 5), (1000, 2), (2000, 1)], with_sources=False, rows=35).counts.tolist()
+    [5, 20, 10]
     """
-    pairs = np.array([(int(item), int(count)) for item, count in counted], dtype=np.int64).reshape(-1, 2)
-    codes, counts = pairs[:, 0], pairs[:, 1]
+    pairs = [(int(item), int(count)) for item, count in counted if item is not None]
+    codes, counts = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    if rows is not None and rows > counts.sum():
+        codes, counts = _with_uncounted(codes, counts, rows - int(counts.sum()))
     sources = None
     if with_sources:
         sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_A_SIDE
@@ -100,3 +131,15 @@ def decode_cells(counted: Iterable[tuple[int, int]], with_sources: bool) -> Cell
         int(counts[below].sum()),
         int(counts[~valid].sum()),
     )
+
+
+def _with_uncounted(
+    codes: NDArray[np.int64], counts: NDArray[np.int64], uncounted: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    far = (codes >= _FAR_CELL) & (codes != INVALID_CELL)
+    if not far.any():
+        return np.append(codes, _FAR_CELL), np.append(counts, uncounted)
+    up_to = np.cumsum(counts[far])
+    spread = counts.copy()
+    spread[far] += np.diff(np.rint(up_to * (uncounted / up_to[-1])).astype(np.int64), prepend=0)
+    return codes, spread

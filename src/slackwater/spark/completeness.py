@@ -156,7 +156,8 @@ def _marked(
         marked = marked.withColumn("__sw_clock_us", F.when(arrived <= now_us + _DAY_US, arrived))
         metrics.append(F.max("__sw_clock_us").alias("clock_us"))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
-    placed = cell_column(event - F.coalesce(row[1], arrived), ~impossible, spec.sources)
+    margin = event - F.coalesce(row[1], arrived)
+    placed = cell_column(event, margin, ~impossible, row[3] == 1, spec.sources)
     marked = marked.withColumns({_CELL: placed, "__sw_heartbeat_us": row[0], "__sw_reference_us": row[1]})
     metrics.append(count_cells(F.col(_CELL), spec.sources).alias("cells"))
     if spec.sources:

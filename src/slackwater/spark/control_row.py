@@ -15,10 +15,11 @@ _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
 def control_row(spark: SparkSession, exchange: Exchange) -> Column:
-    """In microseconds, as an array: the heartbeat that judges this micro-batch, what its rows are placed by, and now.
+    """As an array: the heartbeat that judges this micro-batch, what its rows are placed by, now; and whether to thin.
 
-    Rows are placed by the heartbeat, or before it by the clock as last heard. Each of the two is null while it is not
-    known. Every mention of the result is planned anew in each micro-batch (some 10 ms): mention it once, as a column.
+    The first three are in microseconds, the last is 1 or 0. Rows are placed by the heartbeat, or before it by the clock
+    as last heard. Each of these two is null while it is not known. Every mention of the result is planned anew in each
+    micro-batch (some 10 ms): mention it once, as a column.
 
     An array, since a number that changes with the micro-batch would stand in the generated code, which Spark would
     compile, and Java warm up, anew for each; what comes out of an array is data. For the same reason now is no
@@ -27,7 +28,8 @@ def control_row(spark: SparkSession, exchange: Exchange) -> Column:
     numbers = (F.substring("value", first, 20).cast("bigint") for first in (1, 22))
     known = F.array(*(F.when(us > F.lit(UNKNOWN_US), us) for us in numbers))
     now = F.array(F.unix_micros(F.current_timestamp()))
-    return _line(spark, exchange.control_path).select(F.concat(known, now)).scalar()
+    thin = F.array(F.substring("value", 43, 1).cast("bigint"))
+    return _line(spark, exchange.control_path).select(F.concat(known, now, thin)).scalar()
 
 
 def shed_row(spark: SparkSession, exchange: Exchange) -> Column:

@@ -25,7 +25,7 @@ class Exchange:
 
     @property
     def control_path(self) -> Path:
-        """The control row: the heartbeat that judges the next micro-batch, and the reference that places its rows.
+        """The control row: the heartbeat that judges the next micro-batch, what places its rows, whether to thin.
 
         One line of constant length, since Spark re-reads the file but not its length. Only the heartbeat reader
         writes it, when a micro-batch is put together.
@@ -53,22 +53,24 @@ class Exchange:
         """What the controller of one query had learned when its last micro-batch was reported."""
         return self.folder / f"snapshot-{query_id}.json"
 
-    def judge_by(self, heartbeat_ms: int | None, clock_ms: int | None = None) -> None:
+    def judge_by(self, heartbeat_ms: int | None, clock_ms: int | None = None, thin: bool = False) -> None:
         """Put a heartbeat into the control row; None means that nothing is late yet.
 
-        Rows are placed by their distance from the heartbeat, or from the clock as last heard while there is none.
+        Rows are placed by their distance from the heartbeat, or from the clock as last heard while there is none. With
+        ``thin`` not all of the far ones are counted by their cells.
         """
         reference_ms = clock_ms if heartbeat_ms is None else heartbeat_ms
-        replace(self.control_path, f"{_control_us(heartbeat_ms):+020d} {_control_us(reference_ms):+020d}\n")
+        line = f"{_control_us(heartbeat_ms):+020d} {_control_us(reference_ms):+020d} {thin:d}\n"
+        replace(self.control_path, line)
 
-    def judging(self) -> int | None:
-        """The heartbeat in the control row, in milliseconds."""
-        us = int(self.control_path.read_text().split()[0])
-        return None if us <= UNKNOWN_US else us // 1000
+    def judging(self) -> tuple[int | None, bool]:
+        """The heartbeat in the control row, in milliseconds, and whether micro-batches are thinned."""
+        heartbeat, _, thin = self.control_path.read_text().split()
+        return None if int(heartbeat) <= UNKNOWN_US else int(heartbeat) // 1000, thin == "1"
 
-    def publish(self, heartbeat_ms: int | None, clock_ms: int, queries: dict[str, dict[str, Any]]) -> None:
+    def publish(self, heartbeat_ms: int | None, clock_ms: int, thin: bool, queries: dict[str, dict[str, Any]]) -> None:
         """Offer a heartbeat to the readers of these queries (by epoch), each with what must survive beside it."""
-        offer = {"heartbeat": heartbeat_ms, "clock": clock_ms, "queries": queries}
+        offer = {"heartbeat": heartbeat_ms, "clock": clock_ms, "thin": thin, "queries": queries}
         replace(self.heartbeat_path, json.dumps(offer))
 
     def offered_to(self, epoch: str) -> dict[str, Any] | None:
@@ -78,7 +80,7 @@ class Exchange:
         except FileNotFoundError:
             return None
         mine = offer["queries"].get(epoch)
-        return None if mine is None else {"heartbeat": offer["heartbeat"], "clock": offer["clock"], **mine}
+        return None if mine is None else {key: offer[key] for key in ("heartbeat", "clock", "thin")} | mine
 
     def announce(self, epoch: str) -> None:
         """Say, as its reader, that the query of that epoch runs under this promise."""

@@ -57,12 +57,13 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         if not self._announced:
             self._exchange.announce(offset["epoch"])
             self._announced = True
-        judging = self._exchange.judging()
-        if offset["heartbeat"] is None:
+        judging, thinned = self._exchange.judging()
+        own, thin = offset["heartbeat"], offered is not None and offered["thin"]
+        if own is None:
             if judging is None and offered is not None:
                 self._exchange.judge_by(None, offered["clock"])
-        elif judging is None or judging < offset["heartbeat"]:
-            self._exchange.judge_by(offset["heartbeat"])
+        elif judging is None or judging < own or thin != thinned:
+            self._exchange.judge_by(own if judging is None else max(judging, own), thin=thin)
 
     def _rows(self, offset: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         # Spark drops a row at exactly the watermark; a tie with the heartbeat is on time: one millisecond lower

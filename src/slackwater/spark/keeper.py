@@ -87,6 +87,8 @@ class Keeper:
     controller: DisorderController = field(init=False)
     ledger: Ledger = field(default_factory=Ledger)
     last_batch: int = -1
+    thin: bool = False
+    """Whether the next micro-batch is to be told of by a part of its rows."""
     history: deque[BatchRecord] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_BATCHES))
     _clock_ms: float = math.nan
     _clock_reported_at_ms: float = math.nan
@@ -124,6 +126,7 @@ class Keeper:
         if len(self._source_names) < _MOST_NAMES:
             self._source_names |= report.source_names
         cells = report.cells
+        self.thin = cells.can_be_thinned and not self.spec.timeless
         rows = int(cells.counts.sum())
         late = 0 if report.heartbeat_ms is None else cells.below
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)

@@ -183,7 +183,9 @@ class Supervisor(StreamingQueryListener):
                 heartbeat_ms=_judging_ms(offset, reference_ms),
                 reference_ms=reference_ms,
                 clock_ms=reported_at_ms if clock_ms is None else clock_ms,
-                cells=decode_cells(((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources),
+                cells=decode_cells(
+                    ((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources, metrics["rows"]
+                ),
                 reported_at_ms=reported_at_ms,
                 state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
                 source_names={
@@ -230,9 +232,8 @@ class Supervisor(StreamingQueryListener):
         bearable = [heartbeat for heartbeat in decided if heartbeat is not None]
         heartbeat_ms = min(bearable) if len(bearable) == len(decided) else None
         if decided_now.clock_ms is not None:
-            spec.exchange.publish(
-                heartbeat_ms, decided_now.clock_ms, {keeper.epoch: keeper.survivors() for keeper in live}
-            )
+            survivors = {keeper.epoch: keeper.survivors() for keeper in live}
+            spec.exchange.publish(heartbeat_ms, decided_now.clock_ms, decided_now.thin, survivors)
 
     def _live_keepers(self, name: str) -> list[Keeper]:
         active = self._active()
