@@ -129,11 +129,11 @@ def run_alone(read: Callable[[], DataFrame], batches: int, warm_up: int) -> list
 
 
 def compare(label: str, measure: Callable[[], list[tuple[float, float]]], rounds: int) -> dict[str, Any]:
-    """The same several times, with new queries; a first time warms Java up and does not count."""
+    """The same several times, with new queries; the first two times warm Java up and do not count."""
     pairs: list[tuple[float, float]] = []
-    for number in track(range(rounds + 1), description=label, console=Console(stderr=True)):
+    for number in track(range(rounds + 2), description=label, console=Console(stderr=True)):
         got = measure()
-        pairs += got if number else []
+        pairs += got if number >= 2 else []
     ratios = [promised / plain for plain, promised in pairs]
     return {
         "source": label,
