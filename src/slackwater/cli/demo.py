@@ -59,7 +59,7 @@ def command(
     \b
     Examples:
       slackwater demo
-      slackwater demo --drop-ratio 0.5% --seconds 30
+      slackwater demo --drop-ratio 0.5% --seconds 60
       slackwater demo --watch
       slackwater demo --json | jq .kept
     """

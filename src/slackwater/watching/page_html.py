@@ -81,12 +81,21 @@ def headline(series: Series, now_ms: float) -> str:
     )
 
 
+def _time_of_day(heartbeat: str) -> str:
+    """Without the day, where there is room for the time alone.
+
+    >>> _time_of_day("2026-01-31 12:30:00"), _time_of_day("none yet"), _time_of_day("1,234")
+    ('12:30:00', 'none yet', '1,234')
+    """
+    return heartbeat.rpartition(" ")[2] if ":" in heartbeat else heartbeat
+
+
 def _now(series: Series) -> str:
     about = series.about
     if about.kind == "completeness":
         facts = [
             ("wait", wait_text(about, series.latest("wait_ms"))),
-            ("heartbeat", heartbeat_text(about, series.latest("heartbeat_ms")).rpartition(" ")[2]),
+            ("heartbeat", _time_of_day(heartbeat_text(about, series.latest("heartbeat_ms")))),
             ("lateness", lateness_text(series)),
         ]
     elif about.kind == "timeliness":
