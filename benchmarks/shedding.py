@@ -187,7 +187,7 @@ def idle(
     shed = 0
     plain_s, _ = back_to_back(spark, work, rows, 7, folder / "idle-probe", promised=False)
     rows = int(rows * target_s / 1.5 / float(np.median(plain_s)))
-    for turn, promised in itertools.product(range(3), (False, True)):
+    for turn, promised in itertools.product(range(5), (False, True)):
         durations_s, more = back_to_back(spark, work, rows, 7, folder / f"idle-{turn}-{promised}", promised)
         seconds[promised] += durations_s.tolist()
         shed += more
