@@ -104,6 +104,7 @@ def test_cells_keep_the_source_apart() -> None:
     assert decoded.sources is not None
     assert decoded.sources.tolist() == [3, 4]
     assert decoded.below == 2
+    assert decode_cells([((3 * 4 + 1) * side + 5, 10)], with_sources=True, rows=12).counts.tolist() == [10]
 
 
 def test_rows_not_counted_by_their_cells_are_spread_over_the_far_ones() -> None:

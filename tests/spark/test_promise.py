@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
+from slackwater.spark.report import PromiseReport
 from tests.spark.harness import (
     ORIGIN_S,
     FileStream,
@@ -48,12 +49,7 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: Spar
     stream = FileStream(spark, tmp_path / "in")
     for batch in range(batches):
         stream.put(all_rows[batch * per_batch : (batch + 1) * per_batch])
-    events = sw.with_drop_ratio(stream.read_stream(), "ts", "2%", arrival="arrived")
-    query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), tmp_path)
-    settle(query)
-    promise = promise_of(query)
-    progress = query.recentProgress
-    query.stop()
+    promise, progress = windowed(stream, tmp_path)
 
     marks = [watermark_ms(p) for p in progress]
     assert promise.kept, str(promise)
@@ -65,10 +61,20 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: Spar
     assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late)
 
 
+def windowed(stream: FileStream, folder: Path) -> tuple[PromiseReport, list[Any]]:
+    """Count 5-second windows by sensor under a promise to the stream's end; the promise, and what Spark reported."""
+    events = sw.with_drop_ratio(stream.read_stream(), "ts", "2%", arrival="arrived")
+    query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), folder)
+    settle(query)
+    promise, progress = promise_of(query), query.recentProgress
+    query.stop()
+    return promise, progress
+
+
 def check_with_batch(
     spark: SparkSession, stream: FileStream, folder: Path, progress: list[Any], all_rows: list[Any], per_batch: int
 ) -> int:
-    """Compare 5-second windows by sensor with what a batch job finds; how many rows were late."""
+    """Compare those windows with what a batch job finds; how many rows were late."""
     marks = [watermark_ms(p) for p in progress]
     # Late is counted by us, row for row as Spark's own watermark of each micro-batch says (ties are on time).
     with_rows = [i for i, p in enumerate(progress) if p["sources"][1]["numInputRows"] > 0]
@@ -109,12 +115,7 @@ def test_a_thinned_micro_batch_still_counts_late_and_invalid_rows_exactly(
     for batch in range(batches):
         broken = [{**all_rows[0], "id": -1 - batch, "ts": stamp} for stamp in ("2099-01-01T00:00:00+00:00", None)]
         stream.put([*all_rows[batch * per_batch : (batch + 1) * per_batch], *broken])
-    events = sw.with_drop_ratio(stream.read_stream(), "ts", "2%", arrival="arrived")
-    query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), tmp_path)
-    settle(query)
-    promise = promise_of(query)
-    progress = query.recentProgress
-    query.stop()
+    promise, progress = windowed(stream, tmp_path)
     observed = [m for p in progress for key, m in p["observedMetrics"].items() if key.startswith("slackwater:")]
     by_cell = sum(cell["count"] for metrics in observed for cell in metrics["cells"] or [] if cell["item"] is not None)
     assert by_cell < 0.8 * len(all_rows), "many rows were not counted by their cells"

@@ -1,4 +1,4 @@
-"""An exact histogram of where rows lie around the heartbeat, small enough to come back with every micro-batch.
+"""A histogram of where rows lie around the heartbeat, small enough to come back with every micro-batch.
 
 Each row falls into a cell by the eighth root of its margin (event time − heartbeat) in microseconds: as fine as a
 microsecond at the heartbeat, where the next decision is taken, 1.1 % wide at a second and 0.4 % at an hour (four times
@@ -106,7 +106,8 @@ class Cells:
 def decode_cells(counted: Iterable[tuple[int | None, int]], with_sources: bool, rows: int | None = None) -> Cells:
     """The cells of one micro-batch from what ``count_cells`` observed, and how many ``rows`` there were.
 
-    Rows that were not counted by their cells are spread over the far cells as those are that were.
+    Rows that were not counted by their cells are spread over the far cells as those are that were. Where sources are
+    told apart there are none.
 
     >>> cells = decode_cells([(0, 5), (-128, 2), (INVALID_CELL, 1)], with_sources=False)
     >>> cells.below, cells.invalid, cells.margins_us.tolist(), cells.counts.tolist()
@@ -116,7 +117,7 @@ def decode_cells(counted: Iterable[tuple[int | None, int]], with_sources: bool, 
     """
     pairs = [(int(item), int(count)) for item, count in counted if item is not None]
     codes, counts = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    if rows is not None and rows > counts.sum():
+    if not with_sources and rows is not None and rows > counts.sum():
         codes, counts = _with_uncounted(codes, counts, rows - int(counts.sum()))
     sources = None
     if with_sources:
