@@ -62,26 +62,25 @@ def with_max_delay(
     spec = DelaySpec(chosen_name, timeliness, law, dict(law_options or {}), exchange_for(spark, chosen_name, location))
     spec.new_controller()  # refuses an unknown law now, not in a listener
     supervisor.add_delay(spec)
-    row = F.col("__sw_shed")
-    ratio, now_us, keep = row[0], row[1], F.col("__sw_keep")
-    toss = _coin(now_us)
+    # One column for the control row, one for the coin: a further one would be written out with every row, and a further
+    # step of the plan be planned anew in every micro-batch.
+    marked = events.select("*", shed_row(spark, spec.exchange).alias("__sw_shed"))
+    ratio, now_us = F.col("__sw_shed")[0], F.col("__sw_shed")[1]
+    marked = marked.select("*", F.when(ratio > 0, _coin(now_us)).otherwise(F.lit(1.0)).alias("__sw_coin"))
+    keep = F.col("__sw_coin") >= ratio
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
-    marked = events.select("*", shed_row(spark, spec.exchange).alias("__sw_shed"), arrival_us.alias("__sw_arrival_us"))
-    marked = marked.withColumn("__sw_keep", F.when(ratio > 0, toss >= ratio).otherwise(F.lit(True)))
-    believable = keep & (F.col("__sw_arrival_us") <= now_us + _DAY_US)
-    marked = marked.withColumns(
-        {"__sw_arrival_us": F.when(believable, F.col("__sw_arrival_us")), "__sw_shed_ratio": ratio}
-    )
-    if weight is not None:
-        marked = marked.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - ratio))
-    observed = marked.drop("__sw_shed").observe(
+    believable = keep & (arrival_us <= now_us + _DAY_US)
+    observed = marked.observe(
         DELAY_PREFIX + spec.name,
         F.count(F.lit(1)).alias("rows"),
         F.count(F.when(keep, 1)).alias("kept"),
-        F.first("__sw_shed_ratio").alias("shed_ratio"),
-        F.avg("__sw_arrival_us").alias("mean_arrival_us"),
+        F.first(ratio).alias("shed_ratio"),
+        F.avg(F.when(believable, arrival_us)).alias("mean_arrival_us"),
     )
-    return observed.where(keep).drop("__sw_keep", "__sw_arrival_us", "__sw_shed_ratio")
+    kept = observed.where(keep)
+    if weight is not None:
+        kept = kept.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - ratio))
+    return kept.drop("__sw_shed", "__sw_coin")
 
 
 def _coin(now_us: Column) -> Column:
