@@ -37,7 +37,7 @@ def session() -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.driver.memory", "2g")
+        .config("spark.driver.memory", "8g")  # 4 GB a core, as executors have; less, and every state is a huge object
         .config("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))  # else measured after every row
         .getOrCreate()
     )

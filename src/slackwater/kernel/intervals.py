@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -82,40 +83,88 @@ def _spread(sample: bool, root: bool) -> Callable[[Floats, Ints, Ints], Floats]:
 
 
 def _extreme(better: np.ufunc, worst: float) -> Callable[[Floats, Ints, Ints], Floats]:
-    """MIN or MAX by blocks: an interval is the end of one block, whole blocks, and the beginning of another.
-
-    Whole blocks are looked up in a sparse table, which is a block's length shorter than one of all rows; and so are
-    intervals inside one block.
-    """
+    """MIN or MAX: by cuts where the intervals move forward together and are long, else by blocks."""
 
     def extreme(values: Floats, low: Ints, high: Ints) -> Floats:
-        answer = np.full(len(low), np.nan)
         if not len(values) or not len(low):
-            return answer
+            return np.full(len(low), np.nan)
         nulls = np.isnan(values)
         some_null = bool(nulls.any())
-        grid = np.full((-(-len(values) // _BLOCK), _BLOCK), worst)
-        table = grid.ravel()
-        table[: len(values)] = np.where(nulls, worst, values) if some_null else values
-        first, last = low // _BLOCK, (high - 1) // _BLOCK
-        wide = _places(first < last)
-        if wide is not None:
-            to_here = better.accumulate(grid, axis=1)
-            from_here = better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
-            found = better(from_here[low[wide]], to_here.ravel()[high[wide] - 1])
-            whole = _places(last[wide] - first[wide] > 1)
-            if whole is not None:
-                inner = _from_table(better, to_here[:, -1], first[wide][whole] + 1, last[wide][whole])
-                found[whole] = better(found[whole], inner)
-            answer[wide] = found
-        narrow = _places((first == last) & (high > low))
-        if narrow is not None:
-            answer[narrow] = _from_table(better, table, low[narrow], high[narrow])
+        known = np.where(nulls, worst, values) if some_null else values
+        cuts = _cuts(low, high)
+        if cuts is None:
+            answer = _by_blocks(better, worst, known, low, high)
+        else:
+            answer = _by_cuts(better, worst, known, low, high, cuts)
         if some_null:
             answer[_count(values, low, high) == 0] = np.nan
         return answer
 
     return extreme
+
+
+def _cuts(low: Ints, high: Ints) -> Ints | None:
+    """Places of which every interval has exactly one inside or at an edge, unless they would be many.
+
+    There are such only if no interval begins or ends before the one in front of it. A cut is then where the last of
+    those ends that the cut before it touches: whatever begins later ends no earlier.
+    """
+    if np.any(low[1:] < low[:-1]) or np.any(high[1:] < high[:-1]) or np.any(high <= low):
+        return None
+    most = len(low) // _BLOCK
+    if (int(high[-1]) - int(low[0])) > most * float(np.mean(high - low)):
+        return None
+    cuts, touched = [int(low[0])], int(np.searchsorted(low, low[0], side="right"))
+    while touched < len(low):
+        if len(cuts) > most:
+            return None
+        last = int(high[touched - 1])
+        cuts.append(last if last > cuts[-1] else int(low[touched]))
+        touched = int(np.searchsorted(low, cuts[-1], side="right"))
+    return np.array(cuts)
+
+
+def _by_cuts(better: np.ufunc, worst: float, values: Floats, low: Ints, high: Ints, cuts: Ints) -> Floats:
+    """An interval is what is left of its cut and what is right of it: both are the best so far, from the cut outwards.
+
+    van Herk 1992, Gil & Werman 1993, for intervals of any length: two comparisons a row, whatever the length.
+    """
+    rightwards, leftwards = np.empty(len(values)), np.empty(len(values))
+    for start, end in itertools.pairwise([*cuts.tolist(), int(high[-1])]):
+        better.accumulate(values[start:end], out=rightwards[start:end])
+        better.accumulate(values[start:end][::-1], out=leftwards[start:end][::-1])
+    cut = np.repeat(cuts, np.diff(np.searchsorted(low, cuts, side="right"), prepend=0))
+    left, right = leftwards[low], rightwards[high - 1]
+    left[low == cut] = worst
+    right[high == cut] = worst
+    return np.asarray(better(left, right, out=left))
+
+
+def _by_blocks(better: np.ufunc, worst: float, values: Floats, low: Ints, high: Ints) -> Floats:
+    """An interval is the end of one block, whole blocks, and the beginning of another; NaN where it is empty.
+
+    Whole blocks are looked up in a sparse table, which is a block's length shorter than one of all rows; and so are
+    intervals inside one block.
+    """
+    answer = np.full(len(low), np.nan)
+    grid = np.full((-(-len(values) // _BLOCK), _BLOCK), worst)
+    table = grid.ravel()
+    table[: len(values)] = values
+    first, last = low // _BLOCK, (high - 1) // _BLOCK
+    wide = _places(first < last)
+    if wide is not None:
+        to_here = better.accumulate(grid, axis=1)
+        from_here = better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
+        found = better(from_here[low[wide]], to_here.ravel()[high[wide] - 1])
+        whole = _places(last[wide] - first[wide] > 1)
+        if whole is not None:
+            inner = _from_table(better, to_here[:, -1], first[wide][whole] + 1, last[wide][whole])
+            found[whole] = better(found[whole], inner)
+        answer[wide] = found
+    narrow = _places((first == last) & (high > low))
+    if narrow is not None:
+        answer[narrow] = _from_table(better, table, low[narrow], high[narrow])
+    return answer
 
 
 def _places(chosen: NDArray[np.bool_]) -> Ints | slice | None:

@@ -120,7 +120,8 @@ def _packed(column: Floats) -> tuple[NDArray[Any], None]:
 def _exactly(column: Floats, kind: type[np.uint16] | type[np.float32]) -> NDArray[Any] | None:
     with np.errstate(invalid="ignore", over="ignore"):
         short = column.astype(kind)
-    if not np.array_equal(short, column, equal_nan=True):
+    same = short == column
+    if not same.all() and not (kind is np.float32 and bool((same | np.isnan(column)).all())):
         return None
     signed = kind is np.uint16 and len(column) and int(column.view(np.int64).min()) < 0  # minus zero
     return None if signed else short

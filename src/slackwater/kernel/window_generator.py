@@ -103,11 +103,15 @@ def _stretches(group: Ints) -> list[slice]:
 
 def _ties_end(attribute: Ints, group: Ints | None = None) -> Ints:
     """Behind the last row of each row's instant (and group); rows are in order."""
-    changes = attribute[1:] != attribute[:-1]
+    same = attribute[1:] == attribute[:-1]
     if group is not None:
-        changes |= group[1:] != group[:-1]
-    ends = np.append(np.flatnonzero(changes) + 1, len(attribute))
-    return ends if len(ends) == len(attribute) else np.repeat(ends, np.diff(ends, prepend=0))
+        same &= group[1:] == group[:-1]
+    ends = np.arange(1, len(attribute) + 1)
+    tied = np.flatnonzero(same)  # to the row behind them
+    if len(tied):
+        last = np.flatnonzero(np.diff(tied, append=-1) != 1)
+        ends[tied] = np.repeat(tied[last] + 2, np.diff(last, prepend=-1))
+    return ends
 
 
 def _one_group(rows: Rows) -> bool:
@@ -121,7 +125,7 @@ def _by_key(rows: Rows) -> tuple[Ints, Ints]:
     low, high = int(rows.keys.min()), int(rows.keys.max())
     if high - low < 1 << 16:
         codes = rows.keys - low
-        return np.argsort(codes.astype(np.uint16), kind="stable"), codes
+        return np.argsort(codes.astype(np.uint8 if high - low < 1 << 8 else np.uint16), kind="stable"), codes
     _, codes = np.unique(rows.keys, return_inverse=True)
     return np.argsort(codes, kind="stable"), codes.astype(np.int64)
 

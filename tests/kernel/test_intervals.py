@@ -1,0 +1,69 @@
+"""MIN and MAX over many intervals, by cuts and by blocks, against one interval after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.kernel.intervals import _cuts, aggregate_intervals
+from slackwater.kernel.rows import Floats, Ints
+
+
+def one_by_one(name: str, values: Floats, low: Ints, high: Ints) -> list[float]:
+    best = {"min": min, "max": max}[name]
+    known = [[v for v in values[a:b].tolist() if v == v] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    return [best(part) if part else float("nan") for part in known]
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[Floats, np.random.Generator]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = rng.integers(-50, 50, draw(st.integers(1, 1500))).astype(np.float64)
+    values[rng.random(len(values)) < draw(st.sampled_from([0.0, 0.1, 0.98]))] = np.nan
+    return values, rng
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+@given(columns(), st.integers(1, 900), st.integers(1, 4))
+def test_windows_that_move_forward(
+    name: str, column: tuple[Floats, np.random.Generator], longest: int, groups: int
+) -> None:
+    values, rng = column
+    # as rows by group have them: no window reaches over the beginning of its group
+    begins = np.concatenate([[0], np.sort(rng.integers(0, len(values), groups - 1))])
+    ends = np.arange(1, len(values) + 1)
+    first = begins[np.searchsorted(begins, ends - 1, side="right") - 1]
+    widths = rng.integers(max(longest // 2, 1), longest + 1, len(values))
+    low = np.maximum.accumulate(np.maximum(ends - widths, first))
+    some = np.sort(rng.choice(len(values), rng.integers(1, len(values) + 1), replace=False))
+    low, high = low[some], ends[some]
+    np.testing.assert_array_equal(aggregate_intervals(name, values, low, high), one_by_one(name, values, low, high))
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+@given(columns())
+def test_any_intervals(name: str, column: tuple[Floats, np.random.Generator]) -> None:
+    values, rng = column
+    low = rng.integers(0, len(values) + 1, 200)
+    high = np.minimum(low + rng.integers(0, 400, 200), len(values))
+    np.testing.assert_array_equal(aggregate_intervals(name, values, low, high), one_by_one(name, values, low, high))
+
+
+def test_long_windows_have_few_cuts() -> None:
+    high = np.arange(1, 10_001)
+    cuts = _cuts(np.maximum(high - 1000, 0), high)
+    assert cuts is not None and len(cuts) <= 11
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (np.arange(1000), np.arange(1000) + 3),  # short
+        (np.tile([0, 500], 500), np.full(1000, 1000)),  # to and fro
+        (np.arange(1000), np.maximum(np.arange(1000), 900)),  # empty ones
+    ],
+)
+def test_other_intervals_have_none(low: Ints, high: Ints) -> None:
+    assert _cuts(low, high) is None
