@@ -157,8 +157,9 @@ def test_both_promises_together(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_sums_and_counts_are_unbiased_and_their_errors_honest(spark: SparkSession, tmp_path: Path) -> None:
-    """Two hundred groups with the same 100 rows in each batch are two hundred runs of the same shed query."""
-    runs, per_batch, batches = 200, 100, 5
+    """Two hundred groups with the same 300 rows in each batch are two hundred runs of the same shed query."""
+    # with these, one per cent of the truth is more than four standard deviations of the means below
+    runs, per_batch, batches = 200, 300, 5
     stream = FileStream(spark, tmp_path / "in", schema="run long, x double")
     events = sw.with_max_delay(
         stream.read_stream(), "2 seconds", law="test-scripted", law_options={"ratios": (0.3, 0.6, 0.8)}
