@@ -50,7 +50,7 @@ def with_max_delay(
     :param weight: the column to add for the weight; None adds none.
     :param location: a folder seen by the driver and all executors, as in ``with_drop_ratio``.
 
-    It costs one small job a micro-batch (some 80 ms with its planning), and a hash a row while it sheds. Rows are shed
+    It costs one small job a micro-batch (some 55 ms with its planning), and a hash a row while it sheds. Rows are shed
     after the source has read them, so a source that cannot keep up by itself cannot be helped. The first micro-batch
     of a burst is processed whole.
     """
