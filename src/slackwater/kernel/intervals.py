@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from slackwater.kernel.rows import Floats, Ints
 
 _BLOCK = 64
+_LONG = 512  # rows: a cut costs as much as by blocks some hundreds of them do
 
 
 def aggregate_intervals(name: str, values: Floats, low: Ints, high: Ints) -> Floats:
@@ -111,7 +112,7 @@ def _cuts(low: Ints, high: Ints) -> Ints | None:
     """
     if np.any(low[1:] < low[:-1]) or np.any(high[1:] < high[:-1]) or np.any(high <= low):
         return None
-    most = len(low) // _BLOCK
+    most = len(low) // _LONG
     if (int(high[-1]) - int(low[0])) > most * float(np.mean(high - low)):
         return None
     cuts, touched = [int(low[0])], int(np.searchsorted(low, low[0], side="right"))

@@ -125,7 +125,7 @@ def _by_key(rows: Rows) -> tuple[Ints, Ints]:
     low, high = int(rows.keys.min()), int(rows.keys.max())
     if high - low < 1 << 16:
         codes = rows.keys - low
-        return np.argsort(codes.astype(np.uint8 if high - low < 1 << 8 else np.uint16), kind="stable"), codes
+        return np.argsort(codes.astype(np.uint16), kind="stable"), codes
     _, codes = np.unique(rows.keys, return_inverse=True)
     return np.argsort(codes, kind="stable"), codes.astype(np.int64)
 
