@@ -51,10 +51,16 @@ def test_any_intervals(name: str, column: tuple[Floats, np.random.Generator]) ->
     np.testing.assert_array_equal(aggregate_intervals(name, values, low, high), one_by_one(name, values, low, high))
 
 
-def test_long_windows_have_few_cuts() -> None:
-    high = np.arange(1, 10_001)
-    cuts = _cuts(np.maximum(high - 1000, 0), high)
-    assert cuts is not None and len(cuts) <= 11
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_long_windows_have_few_cuts(name: str) -> None:
+    # two groups, of which the second has fewer rows than a window
+    high = np.arange(1, 3501)
+    low = np.where(high <= 3000, np.maximum(high - 1000, 0), 3000)
+    cuts = _cuts(low, high)
+    assert cuts is not None and len(cuts) <= 5
+    values = np.random.default_rng(1).normal(size=len(high))
+    values[::7] = np.nan
+    np.testing.assert_array_equal(aggregate_intervals(name, values, low, high), one_by_one(name, values, low, high))
 
 
 @pytest.mark.parametrize(
