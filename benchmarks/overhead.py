@@ -1,10 +1,9 @@
 """What the one-line promise costs: the same aggregation under ``withWatermark`` and under ``with_drop_ratio``.
 
 Tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB. Both queries run in one Spark session over the same rows and
-take turns: files are handed to the one, then to the other, some micro-batches' worth at a time, so that a machine that
-gets slower meanwhile is slower for both. The first micro-batch of a turn does not count (what the one before leaves to
-do, such as the promise's decision, falls into the next), nor do the first turns of a query. What counts is the ratio
-within each pair of turns.
+take turns: files are handed to the one, then to the other, so that a machine that gets slower meanwhile is slower for
+both. A turn begins when all that the one before has left to do, such as the promise's decision, is done. The first
+turns of a query do not count. What counts is the ratio within each pair of turns.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from rich.table import Table
 import slackwater as sw
 from slackwater.spark.session import local_session
 
+_SETTLE_S = 0.3
 SCHEMA = "ts timestamp, arrived timestamp, key int, value double, note string"
 
 
@@ -68,13 +68,25 @@ class Side:
         """The micro-batches with events; a heartbeat comes as a row too."""
         return [p for p in self.query.recentProgress if p["numInputRows"] > 10]
 
+    def finish_turn(self) -> list[dict[str, Any]]:
+        """Process what is there; the micro-batches that it took."""
+        before = len(self.progress())
+        self.query.processAllAvailable()
+        if self._promised():
+            sw.report(self.query)  # waits for the promise's decision
+        time.sleep(_SETTLE_S)
+        return self.progress()[before:]
+
     def stop(self) -> None:
         """Stop, once every row is seen to be accounted for."""
         progress = self.progress()
-        if any(key.startswith("slackwater:") for key in progress[-1]["observedMetrics"]):
+        if self._promised():
             (promise,) = sw.report(self.query).promises
             assert promise.ledger.input >= sum(p["numInputRows"] for p in progress) - 2 * len(progress)
         self.query.stop()
+
+    def _promised(self) -> bool:
+        return any(key.startswith("slackwater:") for key in self.progress()[-1]["observedMetrics"])
 
 
 def rows_per_s(progress: list[dict[str, Any]]) -> float:
@@ -97,9 +109,7 @@ def take_turns(
                 arrive(files[turn * per_turn : (turn + 1) * per_turn], folder / name, turn)
                 if turn == 0:
                     sides[name] = Side(PROMISES[name](read(f"{folder / name}/*")), folder / f"of-{name}")
-                before = len(sides[name].progress())
-                sides[name].query.processAllAvailable()
-                rates[name] = rows_per_s(sides[name].progress()[before + 1 :])
+                rates[name] = rows_per_s(sides[name].finish_turn())
             if turn >= warm_up:
                 pairs.append((rates["plain"], rates["promised"]))
         for side in sides.values():
@@ -130,11 +140,11 @@ def run_alone(read: Callable[[], DataFrame], batches: int, warm_up: int) -> list
 
 
 def compare(label: str, measure: Callable[[], list[tuple[float, float]]], rounds: int) -> dict[str, Any]:
-    """The same several times, with new queries; the first two times warm Java up and do not count."""
+    """The same several times, with new queries; the first time warms Java up and does not count."""
     pairs: list[tuple[float, float]] = []
-    for number in track(range(rounds + 2), description=label, console=Console(stderr=True)):
+    for number in track(range(rounds + 1), description=label, console=Console(stderr=True)):
         got = measure()
-        pairs += got if number >= 2 else []
+        pairs += got if number else []
     ratios = [promised / plain for plain, promised in pairs]
     return {
         "source": label,
@@ -149,8 +159,8 @@ def compare(label: str, measure: Callable[[], list[tuple[float, float]]], rounds
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--sources", default="json,parquet,rate,small", help="which of them, by comma")
-    arguments.add_argument("--rounds", type=int, default=3, help="new queries so many times")
-    arguments.add_argument("--turns", type=int, default=5, help="of each query; the first does not count")
+    arguments.add_argument("--rounds", type=int, default=4, help="new queries so many times")
+    arguments.add_argument("--turns", type=int, default=6, help="of each query; the first does not count")
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
     conf = {
@@ -171,8 +181,8 @@ def main() -> None:
             return sorted(made.glob("part-*"))
 
         def saturated(kind: str) -> list[tuple[float, float]]:
-            # a saturated stream takes its micro-batches as large as it is allowed to: four files of a million rows
-            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 4)
+            # a saturated stream takes its micro-batches as large as it is allowed to: eight files of a million rows
+            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 8)
             made = files(kind, 8 * options.turns, 1_000_000)
             return take_turns(getattr(reader, kind), made, 8, options.turns, warm_up=1)
 

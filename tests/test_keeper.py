@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,32 +109,53 @@ def test_cells_keep_the_source_apart() -> None:
     assert decode_cells([((3 * 4 + 1) * side + 5, 10)], with_sources=True, rows=12).counts.tolist() == [10]
 
 
+PROBES = [(INVALID_CELL + 1 + number, 1) for number in range(64)]
+
+
 def test_rows_not_counted_by_their_cells_are_spread_over_the_far_ones() -> None:
-    counted = [(-5, 7), (3, 11), (959, 13), (960, 1), (1001, 2), (1500, 3), (INVALID_CELL, 5), (None, 90)]
-    cells = decode_cells(counted, with_sources=False, rows=7 + 11 + 13 + 6 + 5 + 90)
-    assert (cells.below, cells.invalid) == (7, 5)
+    counted = [(-5, 7), (3, 11), (719, 13), (720, 1), (1001, 2), (1500, 3), (INVALID_CELL, 5), (None, 26), *PROBES]
+    cells = decode_cells(counted, with_sources=False, rows=7 + 11 + 13 + 6 + 5 + 26 + 64)
+    assert (cells.below, cells.invalid, cells.unplaced) == (7, 5, 0)
     assert cells.counts.tolist() == [7, 11, 13, 16, 32, 48]
-    none_far = decode_cells([(3, 11)], with_sources=False, rows=31)
-    assert none_far.counts.tolist() == [11, 20]
-    assert 10e6 < none_far.margins_us[1] < 10.1e6, "taken for no fresher than they must be"
+    assert 1.0e6 < cells.margins_us[3] < 1.01e6
 
 
-@given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.integers(0, 10**6))
+def test_before_the_first_heartbeat_all_rows_are_far() -> None:
+    cells = decode_cells([(-1500, 1), (-1400, 3), *PROBES], with_sources=False, rows=80, thinned_from_us=-1e16)
+    assert cells.counts.tolist() == [20, 60]
+
+
+@pytest.mark.parametrize("probes", [[], PROBES[:39]])
+def test_nothing_is_learned_from_rows_that_a_part_does_not_tell_of(probes: list[tuple[int, int]]) -> None:
+    """Of whole seconds, a hash may find none, or any few of them."""
+    counted = [(-5, 7), (3, 11), (1001, 2), (INVALID_CELL, 5), *probes]
+    decoded = decode_cells(counted, with_sources=False, rows=1_000_025)
+    assert (decoded.counts.tolist(), decoded.below, decoded.invalid) == ([7, 11], 7, 5)
+    assert (decoded.unplaced, decoded.rows) == (1_000_002, 1_000_020)
+    keeper = Keeper(spec(), "q", "e")
+    keeper.on_batch(dataclasses.replace(report(0, [], heartbeat_ms=NOW_MS - 5000), cells=decoded))
+    assert keeper.ledger == Ledger(on_time=1_000_013, late=7, invalid=5)
+    exact = decode_cells([(1000 + number, 5000) for number in range(400)], with_sources=False)
+    assert exact.can_be_thinned
+    keeper.on_batch(dataclasses.replace(report(1, [], heartbeat_ms=NOW_MS - 5000), cells=exact))
+    assert not keeper.thin, "its event times are too coarse"
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.integers(64, 10**6))
 def test_every_row_is_in_a_cell_once_spread(counts: list[int], uncounted: int) -> None:
-    counted = [(950 + 7 * i, count) for i, count in enumerate(counts)]
-    cells = decode_cells(counted, with_sources=False, rows=sum(counts) + uncounted)
-    assert cells.counts.sum() == sum(counts) + uncounted
-    assert (cells.counts[: len(counts)] >= counts).all()
+    counted = [(719 + 7 * i, count) for i, count in enumerate([1, *counts])]
+    cells = decode_cells([*counted, *PROBES], with_sources=False, rows=1 + sum(counts) + uncounted)
+    assert cells.counts.sum() == 1 + sum(counts) + uncounted
+    assert cells.counts[0] == 1
+    assert (cells.counts[1:] >= counts).all()
 
 
-def test_only_large_micro_batches_with_many_far_cells_are_thinned() -> None:
-    def of(rows: int, codes: range) -> Cells:
-        return decode_cells([(code, rows // len(codes)) for code in codes], with_sources=False)
+def test_only_large_micro_batches_are_thinned() -> None:
+    def of(rows: int) -> Cells:
+        return decode_cells([(code, rows // 400) for code in range(900, 1300)], with_sources=False)
 
-    assert of(2_000_000, range(900, 1300)).can_be_thinned
-    assert not of(900_000, range(900, 1300)).can_be_thinned, "too few rows"
-    assert not of(2_000_000, range(900, 1300, 4)).can_be_thinned, "too few cells: coarse event times"
-    assert not of(2_000_000, range(0, 400)).can_be_thinned, "nothing is far"
+    assert of(2_000_000).can_be_thinned
+    assert not of(900_000).can_be_thinned, "too few rows"
 
 
 def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> None:

@@ -99,6 +99,17 @@ def test_nothing_changes_while_nothing_is_shed(spark: SparkSession, tmp_path: Pa
     same_rows(collected(spark, tmp_path), stream.read_batch())
 
 
+def test_nothing_is_shed_where_the_file_of_the_ratio_is_empty(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    location = tmp_path / "promises"
+    events = sw.with_max_delay(stream.read_stream(), "1 hour", name="emptied", location=str(location))
+    (shed_file,) = location.rglob("shed.txt")
+    shed_file.write_text("")
+    delay = run(spark, tmp_path, events, stream, 1)
+    assert (delay.ledger.input, delay.ledger.shed) == (500, 0)
+    assert set(collected(spark, tmp_path).toPandas()["shed_weight"]) == {1.0}
+
+
 def test_no_micro_batch_has_generated_code_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
     """A ratio, a time or a seed in the code would have Spark compile it, and Java warm it up, in every micro-batch."""
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()  # type: ignore[union-attr]

@@ -6,8 +6,11 @@ that where sources are told apart). Three square roots cost a row less than one 
 the late rows. ``approx_top_k`` counts the cells: a frequent-items sketch is exact while it has room for every distinct
 item, and there are never more cells than that.
 
-Where micro-batches are very large, of the rows far ahead of the heartbeat only one in sixteen is counted by its cell
-(``thin``): late rows, invalid rows, rows near the heartbeat, and how many rows there are at all stay exact.
+Where micro-batches are very large, of the rows far ahead of the heartbeat (before the first one: of all valid rows)
+only one in sixteen is counted by its cell: late rows, invalid rows, rows near the heartbeat, and how many rows there
+are at all stay exact. Which rows are counted is told by a hash of their event time, so that coarse event times (whole
+seconds, say) could be told of by a few of them, or by none. Hence probes: some rows are counted by a further hash
+instead of their cell, and a micro-batch with too few different ones of those is not learned from, nor thinned again.
 """
 
 from __future__ import annotations
@@ -26,33 +29,47 @@ _CELLS_A_UNIT_OF_A_SOURCE = 32
 _CELLS_A_SIDE = 1 << 15
 """More than any two timestamps that Spark knows (years 1 to 9999) are apart."""
 INVALID_CELL = _CELLS_A_SIDE
-_KEEP = 2 * _CELLS_A_SIDE + 1
-_FAR_CELL = 960
-"""Ten seconds ahead of the heartbeat."""
+_PROBES = 64
+_ENOUGH_PROBES = 40
+"""So many differ where some 60 or more different event times were hashed, one in 256 of all."""
+_FIRST_PROBE = INVALID_CELL + 1
+_KEEP = 2 * _CELLS_A_SIDE + 1 + _PROBES
+_FAR_CELL = 720
+"""A second ahead of the heartbeat."""
 _FAR_US = math.ceil((_FAR_CELL / _CELLS_A_UNIT) ** 8)
 _ONE_IN = 16
+_ONE_PROBE_IN = 256
+DAY_US = 86_400_000_000
 _THIN_FROM_ROWS = 1_000_000
-_THIN_FROM_CELLS = 200
 _SOURCE_STRIDE = 4 * _CELLS_A_SIDE
 _SOURCE_HASHES = 1 << 32
 _KEEP_WITH_SOURCES = 100_000
 
 
-def cell_column(event_us: Column, margin_us: Column, valid: Column, thin: Column, sources: list[str]) -> Column:
+def cell_column(event_us: Column, margin_us: Column, valid: Column, thinned: Column, sources: list[str]) -> Column:
     """The cell of each row, null if it is not to be counted by it. A null ``valid`` is not valid.
 
-    Rows of different sources fall into different cells, and are always counted. Which of the far rows are counted is
-    told by a hash of their event time: Spark compiles a plan with ``rand()`` anew for each micro-batch.
+    Only valid rows may be among the ``thinned``: a row that is passed over is told from the others by a few
+    instructions and goes through no others. Rows of different sources fall into different cells, and are always
+    counted. A hash, since Spark compiles a plan with ``rand()`` anew for each micro-batch.
     """
     root = F.sqrt(F.sqrt(F.sqrt(F.abs(margin_us.cast("double")))))
     signed = F.signum(margin_us.cast("double")) * root
     cell = F.floor(signed * float(_CELLS_A_UNIT_OF_A_SOURCE if sources else _CELLS_A_UNIT)).cast("int")
     if not sources:
-        unlucky = F.hash(event_us).bitwiseAND(_ONE_IN - 1) != 0
-        passed_over = thin & (margin_us >= F.lit(_FAR_US)) & unlucky & valid
-        return F.when(passed_over, F.lit(None).cast("int")).when(valid, cell).otherwise(INVALID_CELL)
+        hashed = F.hash(event_us)
+        unlucky = hashed.bitwiseAND(_ONE_IN - 1) != 0
+        probed = hashed.bitwiseAND(_ONE_PROBE_IN - 1) == 0
+        probe = F.shiftrightunsigned(hashed, 8).bitwiseAND(_PROBES - 1) + _FIRST_PROBE
+        passed_over = F.when(thinned & unlucky, F.lit(None).cast("int")).when(thinned & probed, probe)
+        return passed_over.when(valid, cell).otherwise(INVALID_CELL)
     cell = F.when(valid, cell).otherwise(INVALID_CELL)
     return _source(sources) * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_A_SIDE
+
+
+def thinned_from_us(heartbeat_us: int | None) -> int:
+    """From which event time on rows may be thinned; an unset clock, which counts from 1970, is never that far."""
+    return DAY_US if heartbeat_us is None else max(heartbeat_us + _FAR_US, DAY_US)
 
 
 def _source(sources: list[str]) -> Column:
@@ -85,62 +102,69 @@ def count_cells(cell: Column, sources: list[str]) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Counted cells: the margin of each (its lower edge, so that a row is never taken for fresher than it is)."""
+    """Counted cells: the margin of each (its lower edge, so that a row is never taken for fresher than it is).
+
+    ``unplaced`` rows are on time and valid, and in no cell: those that were counted do not tell of them.
+    """
 
     margins_us: NDArray[np.float64]
     counts: NDArray[np.int64]
     sources: NDArray[np.int64] | None
     below: int
     invalid: int
+    unplaced: int = 0
+
+    @property
+    def rows(self) -> int:
+        """All valid rows."""
+        return int(self.counts.sum()) + self.unplaced
 
     @property
     def can_be_thinned(self) -> bool:
-        """Whether a micro-batch like this one would be told of well enough by a sixteenth of its far rows.
-
-        Event times in whole seconds or minutes fall into few cells, of which a hash might find none.
-        """
-        rows, far_cells = int(self.counts.sum()), int((self.margins_us >= _FAR_US).sum())
-        return self.sources is None and rows >= _THIN_FROM_ROWS and far_cells >= _THIN_FROM_CELLS
+        """Whether a micro-batch like this one would be told of well enough by a sixteenth of its far rows."""
+        return self.sources is None and not self.unplaced and self.rows >= _THIN_FROM_ROWS
 
 
-def decode_cells(counted: Iterable[tuple[int | None, int]], with_sources: bool, rows: int | None = None) -> Cells:
+def decode_cells(
+    counted: Iterable[tuple[int | None, int]],
+    with_sources: bool,
+    rows: int | None = None,
+    thinned_from_us: float = _FAR_US,
+) -> Cells:
     """The cells of one micro-batch from what ``count_cells`` observed, and how many ``rows`` there were.
 
-    Rows that were not counted by their cells are spread over the far cells as those are that were. Where sources are
-    told apart there are none.
+    Rows that were not counted by their cells are spread over the cells from the margin ``thinned_from_us`` on, as those
+    are that were. Where sources are told apart there are none.
 
     >>> cells = decode_cells([(0, 5), (-128, 2), (INVALID_CELL, 1)], with_sources=False)
     >>> cells.below, cells.invalid, cells.margins_us.tolist(), cells.counts.tolist()
     (2, 1, [0.0, -1.0], [5, 2])
-    >>> decode_cells([(0, 5), (1000, 2), (2000, 1)], with_sources=False, rows=35).counts.tolist()
-    [5, 20, 10]
+    >>> probes = [(INVALID_CELL + 1 + i, 1) for i in range(64)]
+    >>> decode_cells([(0, 5), (1000, 2), (2000, 1), *probes], with_sources=False, rows=95).counts.tolist()
+    [5, 60, 30]
     """
     pairs = [(int(item), int(count)) for item, count in counted if item is not None]
     codes, counts = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    if not with_sources and rows is not None and rows > counts.sum():
-        codes, counts = _with_uncounted(codes, counts, rows - int(counts.sum()))
     sources = None
     if with_sources:
         sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_A_SIDE
-    valid = codes != INVALID_CELL
-    below = valid & (codes < 0)
+    invalid = int(counts[codes == INVALID_CELL].sum())
+    placed, probes = codes < INVALID_CELL, int(np.count_nonzero(codes >= _FIRST_PROBE))
+    codes, counts = codes[placed], counts[placed]
     edges = np.sign(codes) * (codes / (_CELLS_A_UNIT_OF_A_SOURCE if with_sources else _CELLS_A_UNIT)) ** 8
-    return Cells(
-        edges[valid],
-        counts[valid],
-        None if sources is None else sources[valid],
-        int(counts[below].sum()),
-        int(counts[~valid].sum()),
-    )
+    unplaced = 0 if with_sources or rows is None else rows - invalid - int(counts.sum())
+    if unplaced:
+        far = edges > thinned_from_us - 1  # the cell that begins there begins at a fraction of a microsecond
+        if probes >= _ENOUGH_PROBES and far.any():
+            counts, unplaced = _with_uncounted(counts, far, unplaced), 0
+        else:
+            edges, unplaced, counts, codes = edges[~far], unplaced + int(counts[far].sum()), counts[~far], codes[~far]
+    below = int(counts[codes < 0].sum())
+    return Cells(edges, counts, None if sources is None else sources[placed], below, invalid, unplaced)
 
 
-def _with_uncounted(
-    codes: NDArray[np.int64], counts: NDArray[np.int64], uncounted: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    far = (codes >= _FAR_CELL) & (codes != INVALID_CELL)
-    if not far.any():
-        return np.append(codes, _FAR_CELL), np.append(counts, uncounted)
+def _with_uncounted(counts: NDArray[np.int64], far: NDArray[np.bool_], uncounted: int) -> NDArray[np.int64]:
     up_to = np.cumsum(counts[far])
     spread = counts.copy()
     spread[far] += np.diff(np.rint(up_to * (uncounted / up_to[-1])).astype(np.int64), prepend=0)
-    return codes, spread
+    return spread

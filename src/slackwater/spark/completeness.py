@@ -11,7 +11,7 @@ from pyspark.sql.types import TimestampType
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.promises import Completeness, Duration
-from slackwater.spark.cells import cell_column, count_cells, is_valid, named_sources
+from slackwater.spark.cells import DAY_US, cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.control_row import control_row
 from slackwater.spark.heartbeats import with_heartbeats
 from slackwater.spark.keeper import PromiseSpec
@@ -19,7 +19,6 @@ from slackwater.spark.location import exchange_for
 from slackwater.spark.supervisor import METRICS_PREFIX, Supervisor, supervisor_of
 
 _WATERMARK_METADATA = "spark.watermarkDelayMs"
-_DAY_US = 86_400_000_000
 _CELL = "__sw_cell"
 
 
@@ -141,24 +140,25 @@ def _marked(
     marked = events.select(
         "*",
         F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"),
-        control_row(spark, spec.exchange).alias("__sw_control"),
+        control_row(spark, spec.exchange, spec.name).alias("__sw_control"),
     )
     event, row = F.col("__sw_event_us"), F.col("__sw_control")
     now_us = row[2]
-    metrics = [F.count(F.lit(1)).alias("rows"), F.first("__sw_reference_us").alias("reference_us")]
-    unset_clock = (event >= 0) & (event < _DAY_US)
-    arrived, impossible = now_us, (event > now_us + _DAY_US) | unset_clock
+    metrics = [F.count(F.lit(1)).alias("rows")]
+    unset_clock = (event >= 0) & (event < DAY_US)
+    arrived, impossible = now_us, unset_clock
     if arrival is not None:
         marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us))
         arrived = F.col("__sw_arrival_us")
-        impossible = (event > arrived + _DAY_US) | (unset_clock & (arrived >= 365 * _DAY_US))
+        impossible = unset_clock & (arrived >= 365 * DAY_US)
         # an arrival from the future would carry the whole clock along
-        marked = marked.withColumn("__sw_clock_us", F.when(arrived <= now_us + _DAY_US, arrived))
+        marked = marked.withColumn("__sw_clock_us", F.when(arrived <= now_us + DAY_US, arrived))
         metrics.append(F.max("__sw_clock_us").alias("clock_us"))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
     margin = event - F.coalesce(row[1], arrived)
-    placed = cell_column(event, margin, ~impossible, row[3] == 1, spec.sources)
-    marked = marked.withColumns({_CELL: placed, "__sw_heartbeat_us": row[0], "__sw_reference_us": row[1]})
+    believable = event <= arrived + DAY_US
+    placed = cell_column(event, margin, believable & ~impossible, (event >= row[3]) & believable, spec.sources)
+    marked = marked.withColumns({_CELL: placed, "__sw_heartbeat_us": row[0]})
     metrics.append(count_cells(F.col(_CELL), spec.sources).alias("cells"))
     if spec.sources:
         metrics += named_sources(spec.column, spec.sources)
@@ -171,7 +171,7 @@ def _observed(marked: DataFrame, spec: PromiseSpec, metrics: list[Column], inval
     observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
     if invalid == "leave out":
         observed = observed.where(is_valid(F.col(_CELL), spec.sources))
-    return observed.drop("__sw_clock_us", _CELL, "__sw_reference_us")
+    return observed.drop("__sw_clock_us", _CELL)
 
 
 def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:

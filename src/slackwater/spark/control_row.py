@@ -11,25 +11,28 @@ from pyspark.sql import functions as F
 
 from slackwater.spark.exchange import UNKNOWN_US, Exchange
 
+CONTROL_PREFIX = "slackwater-control:"
 _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
-def control_row(spark: SparkSession, exchange: Exchange) -> Column:
-    """As an array: the heartbeat that judges this micro-batch, what its rows are placed by, now; and whether to thin.
+def control_row(spark: SparkSession, exchange: Exchange, name: str) -> Column:
+    """As an array: the heartbeat that judges this micro-batch, what its rows are placed by, now, where thinning begins.
 
-    The first three are in microseconds, the last is 1 or 0. Rows are placed by the heartbeat, or before it by the clock
-    as last heard. Each of these two is null while it is not known. Every mention of the result is planned anew in each
-    micro-batch (some 10 ms): mention it once, as a column.
+    All in microseconds. Rows are placed by the heartbeat, or before it by the clock as last heard. Each of these two is
+    null while it is not known. What places and thins them is also observed, under the promise's ``name``: there is one
+    row here, and as a column it would cost every row. Every mention of the result is planned anew in each micro-batch
+    (some 10 ms): mention it once, as a column.
 
     An array, since a number that changes with the micro-batch would stand in the generated code, which Spark would
     compile, and Java warm up, anew for each; what comes out of an array is data. For the same reason now is no
     ``current_timestamp()`` in the rows' own plan.
     """
-    numbers = (F.substring("value", first, 20).cast("bigint") for first in (1, 22))
-    known = F.array(*(F.when(us > F.lit(UNKNOWN_US), us) for us in numbers))
-    now = F.array(F.unix_micros(F.current_timestamp()))
-    thin = F.array(F.substring("value", 43, 1).cast("bigint"))
-    return _line(spark, exchange.control_path).select(F.concat(known, now, thin)).scalar()
+    judge, reference, thin_from = (F.substring("value", first, 20).cast("bigint") for first in (1, 22, 43))
+    known = (F.when(us > F.lit(UNKNOWN_US), us) for us in (judge, reference))
+    row = F.concat(F.array(*known), F.array(F.unix_micros(F.current_timestamp())), F.array(thin_from))
+    line = _line(spark, exchange.control_path).select(row.alias("row"))
+    placed_by = [F.first(F.col("row")[1]).alias("reference_us"), F.first(F.col("row")[3]).alias("thin_from_us")]
+    return line.observe(CONTROL_PREFIX + name, *placed_by).scalar()
 
 
 def shed_row(spark: SparkSession, exchange: Exchange) -> Column:

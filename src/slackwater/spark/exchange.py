@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slackwater.spark.cells import thinned_from_us
+
 UNKNOWN_US = -9_000_000_000_000_000_000
 """In the control row: no heartbeat yet."""
+_NEVER_US = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Exchange:
 
     @property
     def control_path(self) -> Path:
-        """The control row: the heartbeat that judges the next micro-batch, what places its rows, whether to thin.
+        """The control row: the heartbeat that judges the next micro-batch, what places its rows, where thinning begins.
 
         One line of constant length, since Spark re-reads the file but not its length. Only the heartbeat reader
         writes it, when a micro-batch is put together.
@@ -60,13 +63,15 @@ class Exchange:
         ``thin`` not all of the far ones are counted by their cells.
         """
         reference_ms = clock_ms if heartbeat_ms is None else heartbeat_ms
-        line = f"{_control_us(heartbeat_ms):+020d} {_control_us(reference_ms):+020d} {thin:d}\n"
-        replace(self.control_path, line)
+        heartbeat_us = None if heartbeat_ms is None else heartbeat_ms * 1000
+        thin_from_us = thinned_from_us(heartbeat_us) if thin else _NEVER_US
+        numbers = (_control_us(heartbeat_ms), _control_us(reference_ms), thin_from_us)
+        replace(self.control_path, " ".join(f"{number:+020d}" for number in numbers) + "\n")
 
     def judging(self) -> tuple[int | None, bool]:
         """The heartbeat in the control row, in milliseconds, and whether micro-batches are thinned."""
-        heartbeat, _, thin = self.control_path.read_text().split()
-        return None if int(heartbeat) <= UNKNOWN_US else int(heartbeat) // 1000, thin == "1"
+        heartbeat, _, thin_from = map(int, self.control_path.read_text().split())
+        return None if heartbeat <= UNKNOWN_US else heartbeat // 1000, thin_from < _NEVER_US
 
     def publish(self, heartbeat_ms: int | None, clock_ms: int, thin: bool, queries: dict[str, dict[str, Any]]) -> None:
         """Offer a heartbeat to the readers of these queries (by epoch), each with what must survive beside it."""

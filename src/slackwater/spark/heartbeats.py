@@ -61,7 +61,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         own, thin = offset["heartbeat"], offered is not None and offered["thin"]
         if own is None:
             if judging is None and offered is not None:
-                self._exchange.judge_by(None, offered["clock"])
+                self._exchange.judge_by(None, offered["clock"], thin)
         elif judging is None or judging < own or thin != thinned:
             self._exchange.judge_by(own if judging is None else max(judging, own), thin=thin)
 

@@ -21,6 +21,8 @@ from slackwater.watching.point import Lateness
 _REMEMBERED_BATCHES = 1000
 _MOST_SOURCES = 20
 _MOST_NAMES = 1000
+_COARSE_FROM_ROWS = 100_000
+"""In so many rows some 400 probes are expected: if they do not differ, event times do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Keeper:
     _clock_ms: float = math.nan
     _clock_reported_at_ms: float = math.nan
     _state_rows: int = 0
+    _coarse: bool = False
     _source_names: dict[int, str] = field(default_factory=dict)
     _waited_row_ms: float = 0.0
     _waited_rows: int = 0
@@ -126,8 +129,9 @@ class Keeper:
         if len(self._source_names) < _MOST_NAMES:
             self._source_names |= report.source_names
         cells = report.cells
-        self.thin = cells.can_be_thinned and not self.spec.timeless
-        rows = int(cells.counts.sum())
+        rows = cells.rows
+        self._coarse = self._coarse or (cells.unplaced > 0 and rows >= _COARSE_FROM_ROWS)
+        self.thin = cells.can_be_thinned and not self.spec.timeless and not self._coarse
         late = 0 if report.heartbeat_ms is None else cells.below
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
         cause, lateness = "no rows", None
@@ -137,6 +141,8 @@ class Keeper:
             self._clock_reported_at_ms = report.reported_at_ms
             if report.reference_ms is None:
                 cause = "first batch"
+            elif not len(cells.counts):
+                cause = "too few different event times to go by a part of the rows"
             else:
                 cause = self._learn(report.reference_ms, cells, late)
                 behind_ms = self._clock_ms - report.reference_ms - cells.margins_us / 1000.0

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from slackwater.spark.cells import decode_cells
+from slackwater.spark.control_row import CONTROL_PREFIX
 from slackwater.spark.delay_desk import DelayDesk
 from slackwater.spark.delay_keeper import DelayKeeper, DelaySpec
 from slackwater.spark.exchange import replace
@@ -175,7 +176,8 @@ class Supervisor(StreamingQueryListener):
             return
         keeper = self._keeper(spec, progress, offset)
         with_sources = bool(spec.sources)
-        clock_ms, reference_ms = _ms(metrics.get("clock_us")), _ms(metrics["reference_us"])
+        clock_ms, (reference_us, thin_from_us) = _ms(metrics.get("clock_us")), _placed_by(spec, progress)
+        reference_ms = _ms(reference_us)
         reported_at_ms = _parse_ms(progress.timestamp)
         keeper.on_batch(
             BatchReport(
@@ -184,7 +186,10 @@ class Supervisor(StreamingQueryListener):
                 reference_ms=reference_ms,
                 clock_ms=reported_at_ms if clock_ms is None else clock_ms,
                 cells=decode_cells(
-                    ((c["item"], c["count"]) for c in metrics["cells"] or []), with_sources, metrics["rows"]
+                    ((c["item"], c["count"]) for c in metrics["cells"] or []),
+                    with_sources,
+                    metrics["rows"],
+                    thin_from_us - (reference_us or 0),
                 ),
                 reported_at_ms=reported_at_ms,
                 state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
@@ -325,6 +330,12 @@ def _judging_ms(offset: dict[str, Any], reference_ms: float | None) -> float | N
     """
     own: int | None = offset["heartbeat"]
     return None if own is None else float(own) if reference_ms is None else reference_ms
+
+
+def _placed_by(spec: PromiseSpec, progress: StreamingQueryProgress) -> tuple[int | None, int]:
+    """What the rows of this micro-batch were placed by, if there were any and it was known; from where on thinned."""
+    metrics = progress.observedMetrics.get(CONTROL_PREFIX + spec.name)
+    return (None, 0) if metrics is None else (metrics["reference_us"], metrics["thin_from_us"])
 
 
 def _punctuation_ms(spec: PromiseSpec, progress: StreamingQueryProgress) -> float | None:

@@ -65,7 +65,8 @@ def with_max_delay(
     # One column for the control row, one for the coin: a further one would be written out with every row, and a further
     # step of the plan be planned anew in every micro-batch.
     marked = events.select("*", shed_row(spark, spec.exchange).alias("__sw_shed"))
-    ratio, now_us = F.col("__sw_shed")[0], F.col("__sw_shed")[1]
+    # without a line in its file there is no ratio, and nothing is shed
+    ratio, now_us = F.coalesce(F.col("__sw_shed")[0], F.lit(0.0)), F.col("__sw_shed")[1]
     marked = marked.select("*", F.when(ratio > 0, _coin(now_us)).otherwise(F.lit(1.0)).alias("__sw_coin"))
     keep = F.col("__sw_coin") >= ratio
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
