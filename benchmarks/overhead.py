@@ -3,7 +3,8 @@
 Tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB. Both queries run in one Spark session over the same rows and
 take turns: files are handed to the one, then to the other, so that a machine that gets slower meanwhile is slower for
 both. A turn begins when all that the one before has left to do, such as the promise's decision, is done. The first
-turns of a query do not count. What counts is the ratio within each pair of turns.
+turns of a query do not count. What counts is the ratio within each pair of turns. Beside throughput stands processor
+time a row, of Spark and of the driver's Python together, which says more where the machine does other things too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from rich.progress import track
 from rich.table import Table
 
 import slackwater as sw
+from processor_time import processor_time_s
 from slackwater.spark.session import local_session
 
 _SETTLE_S = 0.3
@@ -54,6 +57,33 @@ def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What some micro-batches took."""
+
+    rows: int
+    taken_s: float
+    processor_s: float
+
+    @classmethod
+    def of(cls, progress: list[dict[str, Any]], processor_s: float) -> Turn:
+        """These micro-batches, and the processor time since the ones before."""
+        taken_ms = sum(p["durationMs"]["triggerExecution"] for p in progress)
+        return cls(sum(p["numInputRows"] for p in progress), taken_ms / 1000, processor_s)
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.rows / self.taken_s
+
+    @property
+    def processor_us_a_row(self) -> float:
+        return 1e6 * self.processor_s / self.rows
+
+
+Pair = tuple[Turn, Turn]
+"""Plain, and under the promise."""
+
+
 class Side:
     """One of the two queries, and what its micro-batches took."""
 
@@ -68,14 +98,19 @@ class Side:
         """The micro-batches with events; a heartbeat comes as a row too."""
         return [p for p in self.query.recentProgress if p["numInputRows"] > 10]
 
-    def finish_turn(self) -> list[dict[str, Any]]:
-        """Process what is there; the micro-batches that it took."""
-        before = len(self.progress())
+    def finish_turn(self) -> Turn:
+        """Process what is there."""
+        before, processor_s = len(self.progress()), processor_time_s(os.getpid())
         self.query.processAllAvailable()
         if self._promised():
             sw.report(self.query)  # waits for the promise's decision
         time.sleep(_SETTLE_S)
-        return self.progress()[before:]
+        return Turn.of(self.progress()[before:], processor_time_s(os.getpid()) - processor_s)
+
+    def run_until(self, batches: int) -> None:
+        """Until so many micro-batches have ended."""
+        while len(self.progress()) < batches:
+            self.query.awaitTermination(0.05)
 
     def stop(self) -> None:
         """Stop, once every row is seen to be accounted for."""
@@ -89,29 +124,24 @@ class Side:
         return any(key.startswith("slackwater:") for key in self.progress()[-1]["observedMetrics"])
 
 
-def rows_per_s(progress: list[dict[str, Any]]) -> float:
-    taken_ms = sum(p["durationMs"]["triggerExecution"] for p in progress)
-    return float(1000 * sum(p["numInputRows"] for p in progress) / taken_ms)
-
-
 def take_turns(
     read: Callable[[str], DataFrame], files: list[Path], per_turn: int, turns: int, warm_up: int
-) -> list[tuple[float, float]]:
-    """Rows per second of both, plain and promised, turn by turn."""
+) -> list[Pair]:
+    """Both, turn by turn."""
     pairs = []
     with tempfile.TemporaryDirectory(dir=files[0].parent.parent) as temporary:
         folder = Path(temporary)
         sides: dict[str, Side] = {}
         for turn in range(turns):
-            rates = {}
+            took = {}
             order = ["plain", "promised"] if turn % 2 == 0 else ["promised", "plain"]
             for name in order:
                 arrive(files[turn * per_turn : (turn + 1) * per_turn], folder / name, turn)
                 if turn == 0:
                     sides[name] = Side(PROMISES[name](read(f"{folder / name}/*")), folder / f"of-{name}")
-                rates[name] = rows_per_s(sides[name].finish_turn())
+                took[name] = sides[name].finish_turn()
             if turn >= warm_up:
-                pairs.append((rates["plain"], rates["promised"]))
+                pairs.append((took["plain"], took["promised"]))
         for side in sides.values():
             side.stop()
     return pairs
@@ -126,33 +156,37 @@ def arrive(files: list[Path], folder: Path, turn: int) -> None:
     hidden.rename(folder / str(turn))
 
 
-def run_alone(read: Callable[[], DataFrame], batches: int, warm_up: int) -> list[tuple[float, float]]:
-    """Rows per second of both, plain and promised, one after the other: for a source that never waits."""
-    rates = {}
+def run_alone(read: Callable[[], DataFrame], batches: int, warm_up: int) -> list[Pair]:
+    """Both, one after the other: for a source that never waits."""
+    took = {}
     for name, promise in PROMISES.items():
         with tempfile.TemporaryDirectory() as folder:
             side = Side(promise(read()), Path(folder))
-            while side.query.lastProgress is None or side.query.lastProgress["batchId"] < batches:
-                side.query.awaitTermination(1)
-            rates[name] = rows_per_s(side.progress()[warm_up:])
+            side.run_until(warm_up)
+            before, processor_s = len(side.progress()), processor_time_s(os.getpid())
+            side.run_until(batches)
+            took[name] = Turn.of(side.progress()[before:], processor_time_s(os.getpid()) - processor_s)
             side.stop()
-    return [(rates["plain"], rates["promised"])]
+    return [(took["plain"], took["promised"])]
 
 
-def compare(label: str, measure: Callable[[], list[tuple[float, float]]], rounds: int) -> dict[str, Any]:
+def compare(label: str, measure: Callable[[], list[Pair]], rounds: int) -> dict[str, Any]:
     """The same several times, with new queries; the first time warms Java up and does not count."""
-    pairs: list[tuple[float, float]] = []
+    pairs: list[Pair] = []
     for number in track(range(rounds + 1), description=label, console=Console(stderr=True)):
         got = measure()
         pairs += got if number else []
-    ratios = [promised / plain for plain, promised in pairs]
+    ratios = [promised.rows_per_s / plain.rows_per_s for plain, promised in pairs]
+    processor = [promised.processor_us_a_row / plain.processor_us_a_row for plain, promised in pairs]
     return {
         "source": label,
         "throughput_ratio": statistics.median(ratios),
         "throughput_ratios": ratios,
         "trigger_time_ratio": statistics.median(1 / ratio for ratio in ratios),
-        "plain_rows_per_s": statistics.median(plain for plain, _ in pairs),
-        "promised_rows_per_s": statistics.median(promised for _, promised in pairs),
+        "processor_time_ratio": statistics.median(processor),
+        "processor_time_ratios": processor,
+        "plain_rows_per_s": statistics.median(plain.rows_per_s for plain, _ in pairs),
+        "promised_rows_per_s": statistics.median(promised.rows_per_s for _, promised in pairs),
     }
 
 
@@ -180,13 +214,13 @@ def main() -> None:
                     getattr(make_rows(spark, count * rows, count).write, kind)(str(made))
             return sorted(made.glob("part-*"))
 
-        def saturated(kind: str) -> list[tuple[float, float]]:
+        def saturated(kind: str) -> list[Pair]:
             # a saturated stream takes its micro-batches as large as it is allowed to: eight files of a million rows
             reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 8)
             made = files(kind, 8 * options.turns, 1_000_000)
             return take_turns(getattr(reader, kind), made, 8, options.turns, warm_up=1)
 
-        def small() -> list[tuple[float, float]]:
+        def small() -> list[Pair]:
             reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
             return take_turns(reader.json, files("json", 10 * options.turns, 10_000), 10, options.turns, warm_up=1)
 
@@ -210,7 +244,8 @@ def main() -> None:
         print(json.dumps(results, indent=2))
         return
     table = Table(title="under the promise / under withWatermark (median of pairs)")
-    for column in ("source", "throughput", "range", "trigger time", "plain rows/s", "promised rows/s"):
+    columns = ("source", "throughput", "range", "trigger time", "processor time", "plain rows/s", "promised rows/s")
+    for column in columns:
         table.add_column(column, justify="left" if column == "source" else "right")
     for result in results:
         table.add_row(
@@ -218,6 +253,7 @@ def main() -> None:
             f"{result['throughput_ratio']:.3f}",
             f"{min(result['throughput_ratios']):.2f}–{max(result['throughput_ratios']):.2f}",
             f"{result['trigger_time_ratio']:.2f}",
+            f"{result['processor_time_ratio']:.3f}",
             f"{result['plain_rows_per_s']:,.0f}",
             f"{result['promised_rows_per_s']:,.0f}",
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from processor_time import processor_time_s
 from slackwater.spark.query import sql
 from slackwater.spark.streams import stream
 
@@ -110,23 +110,6 @@ class Rate:
     def median(cls, rates: list[Rate]) -> Rate:
         """Of several rounds."""
         return cls(statistics.median(r.wall for r in rates), statistics.median(r.processor for r in rates))
-
-
-def processor_time_s(root: int) -> float:
-    """The processor time of a process and its children so far (Linux)."""
-    fields: dict[int, list[str]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has just ended
-    family, found = {root}, {root}
-    while found:
-        found = {pid for pid, values in fields.items() if int(values[1]) in found and pid not in family}
-        family |= found
-    # its own time, and that of its children that have ended
-    ticks = sum(int(value) for pid in family for value in fields[pid][11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def measure(df: DataFrame, batches: int, warm_up: int = WARM_UP) -> Rate:
