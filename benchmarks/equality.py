@@ -387,6 +387,7 @@ def main() -> None:
     """Run them all, a few at a time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="take every n-th query only")
+    parser.add_argument("--only", type=int, nargs="*", help="these queries only, by their numbers")
     parser.add_argument("--at-once", type=int, default=4, help="queries that run at the same time")
     parser.add_argument("--rows", type=int, default=600, help="of each trace")
     options = parser.parse_args()
@@ -397,29 +398,32 @@ def main() -> None:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.python.authenticate.socketTimeout", "120s")  # a busy machine starts Python slowly
         .config("spark.driver.memory", "2g")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
     traces = [Trace("Generated", generated(options.rows), 1), *recorded(options.rows)]
-    cases = [case for turn, trace in enumerate(traces) for case in trace.cases(turn)][:: options.every]
+    numbered = enumerate((case for turn, trace in enumerate(traces) for case in trace.cases(turn)), 1)
+    cases = {n: case for n, case in numbered if (n - 1) % options.every == 0 and n in (options.only or [n])}
     wrong = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         root = Path(scratch)
         files = {trace.name: write_files(trace.data, root / trace.name) for trace in traces}
         name_sensors(spark, [trace.data for trace in traces])
         with ThreadPoolExecutor(options.at_once) as pool:
-            jobs = [
-                pool.submit(run, spark, case, files[case.stream], root / f"case-{i}", f"{case.stream}_{i}")
-                for i, case in enumerate(cases)
-            ]
-            for number, (case, job) in enumerate(zip(cases, jobs, strict=True), 1):
+            jobs = {
+                n: pool.submit(run, spark, case, files[case.stream], root / f"case-{n}", f"{case.stream}_{n}")
+                for n, case in cases.items()
+            }
+            for number, case in cases.items():
                 try:
-                    out = job.result()
+                    out = jobs[number].result()
                     verdict = "equal" if out.equal else "DIFFERENT"
                     line = f"{out.rows:6} rows {out.late:4} late {out.seconds:4.0f} s"
                 except Exception as error:
-                    verdict, line, out = "FAILED", f"{error!s:.120}", None
+                    verdict, line, out = "FAILED", type(error).__name__, None
+                    print(f"{number:3} {error}", file=sys.stderr)
                 wrong += verdict != "equal"
                 path = "ordered" if case.ordered else "native "
                 print(f"{number:3} {verdict:9} {path} {line}  {case.text}", flush=True)

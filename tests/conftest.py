@@ -25,6 +25,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.python.authenticate.socketTimeout", "120s")  # a busy machine starts Python slowly
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")

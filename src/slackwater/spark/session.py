@@ -31,6 +31,7 @@ def local_session(app: str, **conf: str) -> Iterator[SparkSession]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.shuffle.partitions": "2",
+            "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
             "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # else measured after every row
             "spark.log.level": "OFF",
             **conf,
