@@ -90,7 +90,7 @@ class BelievedStreams:
         if self.history.ticks % _NORMALITY_EVERY == 0:
             self.normality.step(self.estimator)
         guesses = interruptions.best_guess(self.estimator, now, silent, self._trusted_drift())
-        self.history.append(now, np.nan_to_num(guesses))
+        self.history.append(now, guesses if np.all(self.estimator.seen) else np.nan_to_num(guesses))
         self._correlate()
         return appeared, returned
 

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from slackwater.kernel.aligned import LINE, aligned_rows
+
 Ints = NDArray[np.int64]
 
-_HALF_LINE = 32
+_HALF_LINE = LINE // 2
 _AT_ONCE = 8192  # what is taken apart again must still be in the cache
 
 
@@ -28,15 +30,13 @@ class PackedRows:
         self._short = short = np.dtype(np.uint16 if self._streams <= 1 << 16 else weights.indices.dtype)
         used = width * (8 + short.itemsize)
         size = -(-used // _HALF_LINE) * _HALF_LINE
-        memory = np.zeros(rows * size + 2 * _HALF_LINE, dtype=np.uint8)
-        begin = -memory.ctypes.data % (2 * _HALF_LINE)  # on the border of a line
         self._row = np.dtype({
             "names": ["weight", "stream"],
             "formats": [(np.void, 8 * width), (np.void, short.itemsize * width)],
             "offsets": [0, 8 * width],
             "itemsize": size,
         })  # fmt: skip
-        self._rows = memory[begin : begin + rows * size].view(np.dtype((np.void, size)))
+        self._rows = aligned_rows(rows, size)
         whole = self._rows.view(self._row)
         whole["weight"] = weights.data.view(np.dtype((np.void, 8 * width)))
         whole["stream"] = weights.indices.astype(short).view(self._row["stream"])
