@@ -35,7 +35,7 @@ class StandingEvaluator:
     """Holds each query's answer within its bound with its belief, evaluating a query only when that demands it.
 
     A tick costs the rows that came, the queries that are due (their rows of the weight matrix, one scan of the window
-    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 16·k a stream, and
+    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 40·k a stream, and
     weights are held twice where all queries have as many streams. It cannot keep a bound that a stream breaks within a
     single tick; it then evaluates at every tick.
     """
