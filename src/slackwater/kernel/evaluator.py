@@ -15,8 +15,9 @@ from slackwater.control.deferral.normality import NormalityWatch
 from slackwater.control.deferral.windows import certain_time
 from slackwater.kernel.answers import Answers, together
 from slackwater.kernel.believed import SIGNIFICANT, BelievedStreams, below
-from slackwater.kernel.held import ENOUGH, Held, HeldAnswers
+from slackwater.kernel.held import Held, HeldAnswers
 from slackwater.kernel.history import History
+from slackwater.kernel.loops import Loops
 from slackwater.kernel.moment import Moment
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.places import Places
@@ -27,8 +28,6 @@ Ints = NDArray[np.int64]
 
 NEW, ANSWERED, GUESSED, WITHHELD = range(4)
 
-_APART = 0.2
-_STEPS = calibration.gain(np.arange(ENOUGH + 1.0))
 _ROWS, _CELLS = 1 << 17, 1 << 20  # at once: queries, and of windows the ticks of all queries
 
 
@@ -36,7 +35,7 @@ class StandingEvaluator:
     """Holds each query's answer within its bound with its belief, evaluating a query only when that demands it.
 
     A tick costs the rows that came, the queries that are due (their rows of the weight matrix, one scan of the window
-    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 16·k a stream, and
+    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 40·k a stream, and
     weights are held twice where all queries have as many streams. It cannot keep a bound that a stream breaks within a
     single tick; it then evaluates at every tick.
     """
@@ -47,7 +46,7 @@ class StandingEvaluator:
         self.queries = queries
         self.believed = BelievedStreams(queries.streams, self.method, self.options)
         self.evaluations = 0
-        self.audits = np.zeros(3)  # ticks looked back on, those within the bound, those that the belief asks for
+        self._loops = Loops(self.method, self.options.aggregate == "linear", self.options.audit_ratio)
         self._seed = seed
         self._sign = -1.0 if self.options.aggregate == "min" else 1.0
         self._fresh_state(queries.queries)
@@ -74,6 +73,11 @@ class StandingEvaluator:
     def withheld(self) -> Ints:
         """Queries without an answer, since a stream of theirs has never been seen or they have no weights at all."""
         return np.flatnonzero(self.status == WITHHELD)
+
+    @property
+    def audits(self) -> Floats:
+        """Ticks that audits looked back on, those within the bound, and those that the belief asks for."""
+        return self._loops.audits
 
     @property
     def now(self) -> float:
@@ -172,12 +176,15 @@ class StandingEvaluator:
         answered = self.status[due] == ANSWERED
         promised = held.epsilon()
         kept = self._judged(held, due, value, promised, answered, silent, now)
-        self._learn(held, due, rows, kept, promised, moment)
+        by_model = None if linear else self._by_model[due]
+        self._loops.learn(
+            held, kept, by_model, moment, lambda chosen: self._audited(held, due, rows, chosen, promised, moment)
+        )
         held.value = value
         epsilon = held.epsilon()
         if block is not None:
             certain = certain_time(block, self._window_times(now), now, float(self.options.window or 0.0), epsilon)
-        scale = np.exp(-self._caution(held))
+        scale = np.exp(-self._loops.caution(held))
         if linear:
             pull = np.zeros_like(drift) if self.options.value_and_drift else drift
             wait = model.deferral(epsilon * scale, pull, np.sqrt(variance), held.belief, held.z)
@@ -275,53 +282,6 @@ class StandingEvaluator:
         kept[~answered | (silent > 0)] = np.nan
         return kept
 
-    def _learn(
-        self, held: Held, due: Ints, rows: sparse.csr_matrix, kept: Floats, promised: Floats, moment: Moment
-    ) -> None:
-        """Move each query's caution by what its last deferral showed."""
-        method = self.method
-        if not (method.keeps_hit_rate or method.keeps_fidelity):
-            return
-        ticks = (moment.tick - held.tick).astype(np.float64)
-        # Where φ1 set the deferral a kept answer says nothing of the model; a miss does.
-        told = ~np.isnan(kept)
-        linear = self.options.aggregate == "linear"
-        if not linear:
-            told &= self._by_model[due] | (kept == 0.0)
-        untold = np.flatnonzero(~told)
-        # Nobody held a stale answer for a tick where the next one was evaluated at once.
-        missed = (1.0 - kept) * (ticks > 1)
-        missed[untold] = 0.0
-        step = np.take(_STEPS, held.count)
-        mean = held.mean_ticks
-        unknown = np.flatnonzero(mean <= 0.0)
-        mean[unknown] = np.maximum(ticks[unknown], 1.0)
-        held.mean_ticks = mean + 0.1 * (ticks - mean)
-        held.mean_ticks[untold] = mean[untold]
-        if method.keeps_hit_rate or not linear:
-            before = held.caution if method.keeps_hit_rate else held.lasting
-            after = calibration.moved(before, missed, held.belief, step)
-            after[untold] = before[untold]
-            if method.keeps_hit_rate:
-                held.caution = after
-            else:
-                held.lasting = after
-        if method.keeps_fidelity and linear and self.options.audit_ratio > 0.0:
-            drawn = moment.draw.random(len(due), dtype=np.float32) < self.options.audit_ratio
-            chosen = np.flatnonzero(told & drawn)
-            if len(chosen):
-                stood, belief = ticks[chosen], held.belief[chosen]
-                wrong = self._audited(held, due, rows, chosen, promised, moment)
-                self.audits += stood.sum(), (stood * (1.0 - wrong)).sum(), (stood * belief).sum()
-                # A share of time: a long deferral counts for more.
-                weight = np.minimum(stood / mean[chosen], 4.0) * step[chosen]
-                held.lasting[chosen] = calibration.moved(held.lasting[chosen], wrong, belief, weight)
-        if method.keeps_hit_rate:
-            # Neither loop winds down while the other one decides.
-            held.caution = np.maximum(held.caution, held.lasting - _APART)
-            held.lasting = np.maximum(held.lasting, held.caution - _APART)
-        held.count += told & (held.count < ENOUGH)
-
     def _audited(
         self, held: Held, due: Ints, rows: sparse.csr_matrix, chosen: Ints, promised: Floats, moment: Moment
     ) -> Floats:
@@ -335,10 +295,6 @@ class StandingEvaluator:
             past = self.history.times[at] - self._held_at[due[chosen]]
             answer = answer + self._held_drift[due[chosen]] * past
         return np.asarray(np.abs(truth - answer) > promised[chosen], dtype=np.float64)
-
-    def _caution(self, held: Held) -> Floats:
-        """The log of how much smaller a bound than the promised one the model is given."""
-        return np.maximum(held.caution, held.lasting) if self.method.keeps_hit_rate else held.lasting
 
     def _longest(self) -> float:
         """Never longer than the evidence goes back."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.control.deferral.model import two_sided_quantile
+from slackwater.kernel.aligned import aligned_rows
 from slackwater.kernel.queries import QuerySet
 
 Floats = NDArray[np.float64]
@@ -56,9 +57,9 @@ class HeldAnswers:
 
     def __init__(self, queries: QuerySet, lasting: Floats | None = None) -> None:
         size = queries.queries
-        self._block = np.zeros((size, 8), dtype=np.float32)
+        self._rows = aligned_rows(size, _ROW.itemsize)  # moved in one piece
+        self._block = self._rows.view(np.float32).reshape(size, 8)
         self._wide, self._whole = self._block.view(np.float64), self._block.view(np.int32)
-        self._rows = self._block.view(_ROW).ravel()  # moved in one piece
         self._wide[:, 1] = np.where(queries.relative, -queries.bound, queries.bound)
         self._any_relative = bool(np.any(queries.relative))
         if size and np.all(queries.belief == queries.belief[0]):
@@ -73,8 +74,11 @@ class HeldAnswers:
 
     def take(self, due: Ints) -> Held:
         """The rows of some queries."""
-        rows = np.take(self._block, due, axis=0)
-        wide, size = rows.view(np.float64), len(due)
+        size = len(due)
+        taken = np.empty(size, dtype=_ROW)
+        np.take(self._rows, due, out=taken, mode="clip")  # only then is it not copied once more
+        rows = taken.view(np.float32).reshape(size, 8)
+        wide = rows.view(np.float64)
         bound = wide[:, 1]
         if len(self._beliefs) == 1:
             belief, z = np.broadcast_to(self._beliefs, size), np.broadcast_to(self._zs, size)

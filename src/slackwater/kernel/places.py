@@ -17,7 +17,7 @@ class Places:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._long = np.ones(size + size // 8 + 1, dtype=np.bool_)
+        self._long = np.ones(size + size // 8 + 2, dtype=np.bool_)
         self.mask = self._long[:size]
 
     def found(self) -> NDArray[np.int64]:
@@ -25,4 +25,5 @@ class Places:
         count = int(np.count_nonzero(self.mask))
         if not _SPARSE * self._size < count <= _DENSE * self._size:
             return np.flatnonzero(self.mask)
-        return np.flatnonzero(self._long)[:count]
+        tail = int((_DENSE * self._size - count) / (1.0 - _DENSE)) + 2  # so that just more than a tenth is set
+        return np.flatnonzero(self._long[: self._size + tail])[:count]

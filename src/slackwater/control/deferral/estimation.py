@@ -1,6 +1,6 @@
 """On-line estimation: the drift and the diffusion of every stream, from its own last rows.
 
-One array operation serves all streams. A buffer of k rows a stream is kept (16·k bytes). Until a stream has
+One array operation serves all streams. A buffer of k rows a stream is kept (32·k bytes). Until a stream has
 shown ``MIN_ITEMS`` rows its diffusion is unknown and taken as infinite, so that nothing is deferred on a guess.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.control.deferral.recent_rows import RecentRows, of_streams
 from slackwater.errors import InvalidOption
 
 Floats = NDArray[np.float64]
@@ -47,9 +48,7 @@ class StreamEstimator:
         self.k = k
         self.t_max = t_max
         self.intake = Intake()
-        self._values = np.zeros((streams, k))
-        self._times = np.zeros((streams, k))
-        self.items = np.zeros(streams, dtype=np.int64)
+        self._rows = RecentRows(streams, k)
         self.last_value = np.full(streams, np.nan)
         self.last_time = np.full(streams, -np.inf)
         self.drift = np.zeros(streams)
@@ -62,7 +61,12 @@ class StreamEstimator:
     @property
     def streams(self) -> int:
         """How many streams there are."""
-        return len(self.items)
+        return len(self.last_time)
+
+    @property
+    def items(self) -> Ints:
+        """How many rows each stream has shown."""
+        return self._rows.items
 
     @property
     def seen(self) -> NDArray[np.bool_]:
@@ -75,6 +79,7 @@ class StreamEstimator:
         if more <= 0:
             return
         fresh = StreamEstimator(more, self.k, self.t_max)
+        self._rows.grow(streams)
         for name in _PER_STREAM:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
 
@@ -85,26 +90,28 @@ class StreamEstimator:
         finite = np.isfinite(values) & np.isfinite(times)
         self.intake.invalid += int(len(values) - np.count_nonzero(finite))
         streams, times, values = streams[finite], times[finite], values[finite]
+        if np.all(streams[1:] > streams[:-1]):
+            self._take(streams, times, values)
+            return
         # A stream's rows must be taken one after another; one round takes the next row of every stream.
         order = np.argsort(streams, kind="stable")
         streams, times, values = streams[order], times[order], values[order]
-        first = np.flatnonzero(np.r_[True, streams[1:] != streams[:-1]]) if len(streams) else np.empty(0, np.int64)
+        first = np.flatnonzero(np.r_[True, streams[1:] != streams[:-1]])
         nth = np.arange(len(streams)) - np.repeat(first, np.diff(np.r_[first, len(streams)]))
-        for turn in range(int(nth.max()) + 1 if len(nth) else 0):
+        for turn in range(int(nth.max()) + 1):
             mine = nth == turn
             self._take(streams[mine], times[mine], values[mine])
 
     def _take(self, streams: Ints, times: Floats, values: Floats) -> None:
+        """Rows of streams that are all different."""
         last = self.last_time[streams]
-        self.intake.repeated += int(np.count_nonzero(times == last))
-        self.intake.backwards += int(np.count_nonzero(times < last))
         fresh = times > last
-        streams, times, values = streams[fresh], times[fresh], values[fresh]
+        if not np.all(fresh):
+            self.intake.repeated += int(np.count_nonzero(times == last))
+            self.intake.backwards += int(np.count_nonzero(times < last))
+            streams, times, values = streams[fresh], times[fresh], values[fresh]
         self.intake.taken += len(streams)
-        at = self.items[streams] % self.k
-        self._values[streams, at] = values
-        self._times[streams, at] = times
-        self.items[streams] += 1
+        self._rows.put(streams, times, values)
         self.last_value[streams] = values
         self.last_time[streams] = times
 
@@ -130,61 +137,30 @@ class StreamEstimator:
 
     def _estimate(self, due: Ints) -> None:
         """Eq. (15), (16) and the usual gap from the buffers as they lie: no sum asks for the order of its terms."""
-        held = np.minimum(self.items[due], self.k)
-        gaps, steps = _steps(_some(self._times, due)), _steps(_some(self._values, due))
-        # The oldest row follows none, and past the rows held there is nothing.
-        oldest = np.where(held == self.k, self.items[due] % self.k, 0)
-        none = np.arange(len(due)), oldest
-        gaps[none] = steps[none] = 0.0
-        if np.any(held < self.k):
-            empty = np.arange(self.k)[None, :] >= held[:, None]
-            gaps[empty] = steps[empty] = 0.0
+        held, gaps = self._rows.held(due), of_streams(self._rows.gaps, due)
         self.span[due] = span = gaps.sum(axis=1)
-        self.drift[due] = drift = steps.sum(axis=1) / span  # Zhu 2004, Eq. (15)
+        self.drift[due] = drift = self._rows.rise(due) / span  # Zhu 2004, Eq. (15)
         self.usual_gap[due] = _usual(gaps, span, held)
-        steps -= gaps * drift[:, None]
-        gaps[gaps == 0.0] = 1.0
-        residual = np.einsum("ij,ij->i", steps, steps / gaps)
+        residual = self._rows.residual(due, drift, span)
         self.diffusion[due] = np.sqrt(residual / (held - 2))  # Zhu 2004, Eq. (16); k − 2 of k items
-
-    def _in_order(self, due: Ints) -> tuple[Floats, Floats, Ints]:
-        """Buffers oldest first, aligned at the end; and how many items each really holds."""
-        held = np.minimum(self.items[due], self.k)
-        turn = (np.arange(self.k)[None, :] + self.items[due][:, None]) % self.k
-        return (
-            np.take_along_axis(self._times[due], turn, axis=1),
-            np.take_along_axis(self._values[due], turn, axis=1),
-            held,
-        )
 
     def increments(self, stream: int) -> Floats:
         """A stream's buffered increments, each divided by the square root of its interval."""
-        times, values, held = self._in_order(np.array([stream]))
-        times, values = times[0, self.k - held[0] :], values[0, self.k - held[0] :]
+        times, values = self._rows.in_order(stream)
         return np.asarray(np.diff(values) / np.sqrt(np.diff(times)), dtype=np.float64)
 
     def snapshot(self) -> dict[str, NDArray[np.float64] | Ints]:
         """Everything learned, as arrays by name."""
         intake = np.array([self.intake.taken, self.intake.invalid, self.intake.repeated, self.intake.backwards])
-        return {"intake": intake, **{name.removeprefix("_"): getattr(self, name) for name in _PER_STREAM}}
+        rows = {"values": self._rows.values, "times": self._rows.times, "items": self._rows.items}
+        return {"intake": intake, **rows, **{name.removeprefix("_"): getattr(self, name) for name in _PER_STREAM}}
 
     def resume(self, snapshot: dict[str, NDArray[np.float64] | Ints]) -> None:
         """Go on from a snapshot."""
         self.intake = Intake(*(int(count) for count in snapshot["intake"]))
         for name in _PER_STREAM:
             setattr(self, name, np.array(snapshot[name.removeprefix("_")]))
-
-
-def _some(buffers: Floats, due: Ints) -> Floats:
-    return buffers if len(due) == len(buffers) else buffers[due]
-
-
-def _steps(buffers: Floats) -> Floats:
-    """What each cell of a ring adds to the one before it."""
-    steps = np.empty_like(buffers)
-    np.subtract(buffers[:, 1:], buffers[:, :-1], out=steps[:, 1:])
-    np.subtract(buffers[:, 0], buffers[:, -1], out=steps[:, 0])
-    return steps
+        self._rows.resume(snapshot["items"], snapshot["times"], snapshot["values"])
 
 
 def _usual(gaps: Floats, span: Floats, held: Ints) -> Floats:
@@ -199,9 +175,6 @@ def _usual(gaps: Floats, span: Floats, held: Ints) -> Floats:
 
 
 _PER_STREAM = (
-    "_values",
-    "_times",
-    "items",
     "last_value",
     "last_time",
     "drift",
