@@ -39,10 +39,10 @@ def test_sums_over_a_ring_are_sums_over_the_rows(came: list[tuple[int, int, int]
     many = np.flatnonzero(rows.items >= 2)
     span, rise = rows.gaps[many].sum(axis=1), rows.rise(many)
     residual = rows.residual(many, rise / span, span)
-    for at, stream in enumerate(many):
+    for at, stream in enumerate(many.tolist()):
         expected = plain(times[stream], values[stream])
         assert (span[at], rise[at], residual[at]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        in_order = rows.in_order(int(stream))
+        in_order = rows.in_order(stream)
         assert [part.tolist() for part in in_order] == [times[stream][-K:], values[stream][-K:]]
         assert rows.held(many)[at] == min(len(times[stream]), K)
 
