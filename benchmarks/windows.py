@@ -27,6 +27,7 @@ MILLION = 1_000_000
 WARM_UP = 4  # until the heartbeat follows and windows come out of every micro-batch
 SHARDS = 16
 PLAIN, ORDERED = "plain 60/1", "per row 10"
+FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 def session() -> SparkSession:
@@ -39,6 +40,8 @@ def session() -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "8g")  # 4 GB a core, as executors have; less, and every state is a huge object
         .config("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))  # else measured after every row
+        # On a local disk Spark's usual one has Hadoop start several processes for each checkpoint file.
+        .config("spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
