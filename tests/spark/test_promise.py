@@ -100,9 +100,11 @@ def check_with_batch(
     return late
 
 
+@pytest.mark.parametrize("nulls_counted_from", [(4, 3), (5, 0)], ids=["by its cells", "by a count of its own"])
 def test_a_thinned_micro_batch_still_counts_late_and_invalid_rows_exactly(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nulls_counted_from: tuple[int, int], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("slackwater.spark.cells._NULLS_COUNTED_FROM", nulls_counted_from)
     monkeypatch.setattr("slackwater.spark.cells._THIN_FROM_ROWS", 1000)
     monkeypatch.setattr("slackwater.spark.cells._ENOUGH_PROBES", 3)  # of 2500 rows one in 256 is a probe
     rng = np.random.default_rng(3)
@@ -140,7 +142,7 @@ def test_a_part_of_the_rows_is_not_gone_by_where_event_times_are_coarse(
         stream.put(all_rows[batch * per_batch : (batch + 1) * per_batch])
     promise, progress = windowed(stream, tmp_path)
     observed = [m for p in progress for key, m in p["observedMetrics"].items() if key.startswith("slackwater:")]
-    by_cell = [sum(c["count"] for c in m["cells"] if c["item"] is not None) for m in observed if m["rows"]]
+    by_cell = [sum(c["count"] for c in m["cells"] if c["item"] is not None) for m in observed if m["cells"]]
     whole = [count == per_batch for count in by_cell]
     # a micro-batch may have begun before the one before it was heard of
     assert not all(whole) and all(whole[-3:]), "some micro-batch was thinned, and soon none any more"

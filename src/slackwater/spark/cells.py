@@ -44,6 +44,8 @@ _THIN_FROM_ROWS = 1_000_000
 _SOURCE_STRIDE = 4 * _CELLS_A_SIDE
 _SOURCE_HASHES = 1 << 32
 _KEEP_WITH_SOURCES = 100_000
+_NULLS_COUNTED_FROM = (4, 3)
+"""The version of Spark whose ``approx_top_k`` says how many nulls there were."""
 
 
 def cell_column(event_us: Column, margin_us: Column, valid: Column, thinned: Column, sources: list[str]) -> Column:
@@ -94,10 +96,16 @@ def is_valid(cell: Column, sources: list[str]) -> Column:
     return F.pmod(cell, F.lit(_SOURCE_STRIDE)) != INVALID_CELL + _CELLS_A_SIDE
 
 
-def count_cells(cell: Column, sources: list[str]) -> Column:
-    """The aggregate that counts the cells, as ``[(item, count), …]``."""
+def count_cells(cell: Column, sources: list[str], spark_version: str) -> list[Column]:
+    """The aggregates that count the cells, as ``[(item, count), …]``, and all rows.
+
+    ``observe`` interprets each aggregate, some 30 ns a row: where the first counts nulls too, there is no second.
+    """
     keep = _KEEP_WITH_SOURCES if sources else _KEEP
-    return F.call_function("approx_top_k", cell, F.lit(keep), F.lit(keep))
+    counted = [F.call_function("approx_top_k", cell, F.lit(keep), F.lit(keep)).alias("cells")]
+    if tuple(int(part) for part in spark_version.split(".")[:2]) < _NULLS_COUNTED_FROM:
+        counted.append(F.count(F.lit(1)).alias("rows"))
+    return counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +139,7 @@ def decode_cells(
     rows: int | None = None,
     thinned_from_us: float = _FAR_US,
 ) -> Cells:
-    """The cells of one micro-batch from what ``count_cells`` observed, and how many ``rows`` there were.
+    """The cells of one micro-batch from what ``count_cells`` observed; ``rows`` if nulls were not counted.
 
     Rows that were not counted by their cells are spread over the cells from the margin ``thinned_from_us`` on, as those
     are that were. Where sources are told apart there are none.
@@ -142,8 +150,12 @@ def decode_cells(
     >>> probes = [(INVALID_CELL + 1 + i, 1) for i in range(64)]
     >>> decode_cells([(0, 5), (1000, 2), (2000, 1), *probes], with_sources=False, rows=95).counts.tolist()
     [5, 60, 30]
+    >>> decode_cells([(None, 23), (0, 5), (1000, 2), (2000, 1), *probes], with_sources=False).counts.tolist()
+    [5, 60, 30]
     """
-    pairs = [(int(item), int(count)) for item, count in counted if item is not None]
+    everything = list(counted)
+    all_rows = sum(int(count) for _, count in everything) if rows is None else rows
+    pairs = [(int(item), int(count)) for item, count in everything if item is not None]
     codes, counts = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     sources = None
     if with_sources:
@@ -152,7 +164,7 @@ def decode_cells(
     placed, probes = codes < INVALID_CELL, int(np.count_nonzero(codes >= _FIRST_PROBE))
     codes, counts = codes[placed], counts[placed]
     edges = np.sign(codes) * (codes / (_CELLS_A_UNIT_OF_A_SOURCE if with_sources else _CELLS_A_UNIT)) ** 8
-    unplaced = 0 if with_sources or rows is None else rows - invalid - int(counts.sum())
+    unplaced = 0 if with_sources else all_rows - invalid - int(counts.sum())
     if unplaced:
         far = edges > thinned_from_us - 1  # the cell that begins there begins at a fraction of a microsecond
         if probes >= _ENOUGH_PROBES and far.any():

@@ -144,7 +144,7 @@ def _marked(
     )
     event, row = F.col("__sw_event_us"), F.col("__sw_control")
     now_us = row[2]
-    metrics = [F.count(F.lit(1)).alias("rows")]
+    metrics: list[Column] = []
     unset_clock = (event >= 0) & (event < DAY_US)
     arrived, impossible = now_us, unset_clock
     if arrival is not None:
@@ -159,7 +159,7 @@ def _marked(
     believable = event <= arrived + DAY_US
     placed = cell_column(event, margin, believable & ~impossible, (event >= row[3]) & believable, spec.sources)
     marked = marked.withColumns({_CELL: placed, "__sw_heartbeat_us": row[0]})
-    metrics.append(count_cells(F.col(_CELL), spec.sources).alias("cells"))
+    metrics += count_cells(F.col(_CELL), spec.sources, spark.version)
     if spec.sources:
         metrics += named_sources(spec.column, spec.sources)
     unused = ["__sw_control", "__sw_arrival_us"]

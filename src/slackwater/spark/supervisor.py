@@ -188,7 +188,7 @@ class Supervisor(StreamingQueryListener):
                 cells=decode_cells(
                     ((c["item"], c["count"]) for c in metrics["cells"] or []),
                     with_sources,
-                    metrics["rows"],
+                    metrics.get("rows"),
                     thin_from_us - (reference_us or 0),
                 ),
                 reported_at_ms=reported_at_ms,
