@@ -285,6 +285,10 @@ class BudgetedQuantile:
             front, source = self._sources.lowest_binding(now, self._wait, balance, self._usual, self.idle_after)
             if front < heartbeat:
                 heartbeat, self.cause = front, f"held: source {source} is behind"
+            passing = max(heartbeat, self._last)
+            kept, source = self._sources.hold_for_silent(passing, now, self._wait, balance, self.idle_after)
+            if kept < heartbeat:
+                heartbeat, self.cause = kept, f"held: source {source} is silent"
         return heartbeat
 
     def snapshot(self) -> dict[str, Any]:
