@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from slackwater.control.disorder import DisorderController, make_method
 from slackwater.control.disorder.backlog import Backlogs
+from slackwater.control.disorder.fronts import SourceFronts
 from slackwater.control.disorder.silences import SilenceBets
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, Floats, Outcome, run
@@ -146,3 +148,33 @@ def test_what_a_source_holds_back_is_bounded_by_its_peak_and_by_its_burst_and_me
     assert float(backlogs.time_until(long, one, 10.0)[0]) == pytest.approx(1_000.0)
     assert backlogs.outweighs(250.0, one, 10.0).all()
     assert not backlogs.outweighs(150.0, one, 10.0).any()
+
+
+def test_a_source_that_bursts_once_is_not_taken_to_go_on_like_that() -> None:
+    def burst(silent_before: float) -> Backlogs:
+        backlogs = Backlogs()
+        backlogs.add_sources(np.array([0]))
+        backlogs.observe(one, np.array([100.0]), np.array([silent_before]), 10.0)
+        return backlogs
+
+    one, long = np.array([0]), np.array([1_000.0])
+    at_once, after_a_while = burst(0.0), burst(500.0)
+    # a row in five milliseconds is what the second has kept up, apart from its burst
+    assert float(after_a_while.within(long, one, 10.0)[0]) == pytest.approx(100.0 + 1_000.0 / 5.0)
+    assert float(at_once.within(long, one, 10.0)[0]) > 3_000
+
+
+def test_a_new_source_has_been_silent_for_as_long_as_there_was_a_stream() -> None:
+    def held_for(first: float) -> float:
+        fronts = SourceFronts()
+        for clock in np.arange(0.0, 1_000.0):
+            fronts.observe(np.array([clock]), None, np.array([1]), clock, 10.0)
+            if clock == first:
+                fronts.observe(np.full(300, clock), None, np.zeros(300, dtype=np.int64), clock, 10.0)
+            kept, source = fronts.hold_for_silent(clock - 10.0, clock, 10.0, 5.0, 1_000.0)
+            if source == 0:
+                return kept
+        return math.inf
+
+    assert held_for(20.0) < 40.0
+    assert held_for(600.0) == math.inf

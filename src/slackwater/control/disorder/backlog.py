@@ -12,7 +12,7 @@ from slackwater.control.disorder.protocol import Floats, Ints
 HEARD_WITHIN = 0.6
 """A source is delivering if it was heard within so many waits."""
 RATE_WAITS = 100.0
-"""Over how many waits of its activity the rates of a source are forgotten."""
+"""Over how many waits the rates of a source are forgotten."""
 _LISTS = ("load", "rows", "spans", "peaks", "before")
 
 
@@ -20,8 +20,8 @@ class Backlogs:
     """The rows that a source sends within a time are at most its peak rate's, and at most a burst and its mean rate's.
 
     That is the envelope by which networks reserve for a sender: min(peak · t, burst + mean · t). The burst is what it
-    sent in its last wait, the peak the densest wait of late, and the mean is taken over the time in which it was
-    delivering. Costs a few array passes a batch; a source is five numbers.
+    sent in its last wait, the peak the densest wait of late, and the mean is the rate that it has kept up since
+    the stream began, its silences included. Costs a few array passes a batch; a source is five numbers.
 
     Fails for a source that is busier after it was cut off than it ever was before.
     """
@@ -41,12 +41,12 @@ class Backlogs:
 
     def observe(self, touched: Ints, counts: Floats, silent: Floats, wait: float) -> None:
         """Let so many rows in of each source in ``touched``, which had been silent for so long."""
-        active = np.minimum(silent, HEARD_WITHIN * wait)
+        elapsed = np.minimum(silent, RATE_WAITS * wait)
         faded = np.exp(-silent / wait) if wait > 0 else 0.0
-        kept = np.exp(-active / (RATE_WAITS * wait)) if wait > 0 else 1.0
+        kept = np.exp(-elapsed / (RATE_WAITS * wait)) if wait > 0 else 1.0
         self.load[touched] = self.load[touched] * faded + counts
         self.rows[touched] = self.rows[touched] * kept + counts
-        self.spans[touched] = self.spans[touched] * kept + active
+        self.spans[touched] = self.spans[touched] * kept + elapsed
         if wait > 0:
             self.peaks[touched] = np.maximum(self.peaks[touched] * kept, self.load[touched] / wait)
         self.total += float(counts.sum())

@@ -15,7 +15,9 @@ from slackwater.control.disorder.silences import SilenceBets
 BUSY = 0.3
 """A source matters if what it delivers in one wait would cost this share of the budget."""
 BEHIND = 2.0
-"""A source that fell silent while it was so many times further behind than usual has stalled; else it may be idle."""
+"""A source so many times further behind than usual, the stream's and its own, has stalled; else it may be idle."""
+USUAL_WAITS = 10.0
+"""A source is known to be a slow one only after so many waits; until then it may have stalled."""
 
 
 class SourceFronts:
@@ -23,9 +25,11 @@ class SourceFronts:
 
     A source keeps its own order far better than the sources keep theirs, so what it will deliver next is most
     likely above its front. That binds the heartbeat while the source is delivering and could cost more than the
-    budget allows, and while it is stalled: fell silent when it was behind. A source that fell silent when it was
-    up to date may be idle: it binds only while it could hold back more rows than all had sent before, and more of
-    them would be passed than can be bet on it. Costs a few array passes a batch; a source is ten numbers.
+    budget allows, and while it is stalled: was further behind when it was last heard than is usual, for the stream
+    and for itself. A source that has always been slow is not stalled: its rows are in the tail like all others, and
+    the budget pays for them. A source that fell silent when it was up to date may be idle: it binds only while it
+    could hold back more rows than all had sent before, and more of them would be passed than can be bet on it. Costs
+    a few array passes a batch; a source is eleven numbers.
     """
 
     def __init__(self) -> None:
@@ -33,8 +37,10 @@ class SourceFronts:
         self._fronts: Floats = np.zeros(0)
         self._heard: Floats = np.zeros(0)
         self._behind: Floats = np.zeros(0)
+        self._usual: Floats = np.zeros(0)
         self._feared: Floats = np.zeros(0)
         self._passed = -math.inf
+        self._began = math.inf
         self._backlogs = Backlogs()
         self._bets = SilenceBets()
 
@@ -45,9 +51,17 @@ class SourceFronts:
         counts = np.bincount(slots, weights, len(self._known)).astype(np.float64)
         touched = np.flatnonzero(counts)
         self._settle(values < self._passed, weights, slots, counts, touched)
-        self._backlogs.observe(touched, counts[touched], now - self._heard[touched], wait)
+        self._began = min(self._began, now)
+        # one that is new has been silent for as long as there was a stream
+        silent = now - np.maximum(self._heard[touched], self._began)
+        self._backlogs.observe(touched, counts[touched], silent, wait)
         self._heard[touched] = now
-        self._behind[touched] = now - self._fronts[touched]
+        behind = now - self._fronts[touched]
+        self._behind[touched] = behind
+        if wait > 0:
+            # time that it was cut off for says nothing of what is usual
+            step = np.minimum(silent, HEARD_WITHIN * wait) / (self._backlogs.spans[touched] + USUAL_WAITS * wait)
+            self._usual[touched] += (behind - self._usual[touched]) * step
 
     def _settle(self, old: NDArray[np.bool_], weights: Ints | None, slots: Ints, counts: Floats, touched: Ints) -> None:
         """Bets on sources that have spoken again are over: what came of the fear is the share of old rows."""
@@ -67,6 +81,7 @@ class SourceFronts:
             self._fronts = np.insert(self._fronts, at, -math.inf)
             self._heard = np.insert(self._heard, at, -math.inf)
             self._behind = np.insert(self._behind, at, 0.0)
+            self._usual = np.insert(self._usual, at, 0.0)
             self._feared = np.insert(self._feared, at, 0.0)
             self._backlogs.add_sources(at)
             slots = np.searchsorted(self._known, sources)
@@ -79,7 +94,7 @@ class SourceFronts:
         silent = now - self._heard
         load = self._backlogs.load * np.exp(-silent / wait) if wait > 0 else self._backlogs.load
         delivering = (silent <= HEARD_WITHIN * wait) & (load >= BUSY * balance)
-        stalled = (self._behind > BEHIND * usual) & (silent <= idle_after)
+        stalled = (self._behind > BEHIND * np.maximum(self._usual, usual)) & (silent <= idle_after)
         binding = np.where(delivering | stalled, self._fronts, math.inf)
         slot = int(np.argmin(binding))
         return float(binding[slot]), int(self._known[slot])
@@ -117,8 +132,10 @@ class SourceFronts:
             "fronts": self._fronts.tolist(),
             "heard": self._heard.tolist(),
             "behind": self._behind.tolist(),
+            "usual": self._usual.tolist(),
             "feared": self._feared.tolist(),
             "passed": self._passed if math.isfinite(self._passed) else None,
+            "began": self._began if math.isfinite(self._began) else None,
             "backlogs": self._backlogs.snapshot(),
             "bets": self._bets.snapshot(),
         }
@@ -129,7 +146,9 @@ class SourceFronts:
         self._fronts = np.asarray(snapshot["fronts"], dtype=np.float64)
         self._heard = np.asarray(snapshot["heard"], dtype=np.float64)
         self._behind = np.asarray(snapshot["behind"], dtype=np.float64)
+        self._usual = np.asarray(snapshot["usual"], dtype=np.float64)
         self._feared = np.asarray(snapshot["feared"], dtype=np.float64)
         self._passed = -math.inf if snapshot["passed"] is None else float(snapshot["passed"])
+        self._began = math.inf if snapshot["began"] is None else float(snapshot["began"])
         self._backlogs.resume(snapshot["backlogs"])
         self._bets.resume(snapshot["bets"])
