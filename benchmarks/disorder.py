@@ -1,7 +1,7 @@
 """Every method of disorder control on every trace with two clocks: who keeps the promise, and at what wait.
 
     python benchmarks/disorder.py [--data DIR] [--only generated|real] [--methods A,B] [--seeds 3] [--batches N]
-                                  [--keep FILE] [--json] [--speed]
+                                  [--keep FILE] [--json] [--speed [--rows N]]
 
 A cell is one trace at one drop ratio. Recorded traces: each session of ooo_umts, each session of winlog_pipeline
 with its sources (host, channel), bike_trips, and nyc_flights by departure and by scheduled arrival; they are left
@@ -34,6 +34,7 @@ from slackwater.control.disorder import method_names
 from slackwater.sim.compare import DEFAULT_RATIOS, Cell, compare, methods_for
 from slackwater.sim.driver import Batches
 from slackwater.sim.streams import make_stream, stream_names
+from slackwater.sim.streams.kim2012 import kim2012_constant
 from slackwater.sim.streams.punctuated import punctuated
 from slackwater.sim.trace import Trace
 
@@ -163,6 +164,16 @@ def speeds(methods: tuple[str, ...]) -> list[dict[str, Any]]:
     return lines
 
 
+def speeds_at(methods: tuple[str, ...], rows: int) -> list[dict[str, Any]]:
+    """Seconds of processor time of each method at 1 % for so many rows, in batches as the laboratory takes them."""
+    trace = kim2012_constant(0, rows)
+    lines = []
+    for method in methods or methods_for(trace):
+        (cell,) = compare(trace, [method], [0.01])
+        lines.append({"method": method, "rows": rows, "seconds": rows / cell.rows_per_s, "kept": cell.kept})
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
@@ -172,6 +183,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2, choices=[1, 2])
     parser.add_argument("--batches", type=int, default=BATCHES, help="at most so many heartbeats a trace")
     parser.add_argument("--speed", action="store_true", help="only rows per second of each method, on one stream")
+    parser.add_argument("--rows", type=int, help="with --speed: seconds for so many rows of a steady stream")
     parser.add_argument("--keep", type=Path, help="a file of finished traces: written, and taken up from")
     parser.add_argument("--json", action="store_true", help="summary and every cell as JSON")
     arguments = parser.parse_args()
@@ -180,7 +192,7 @@ def main() -> None:
     if unknown:
         sys.exit(f"no such method: {', '.join(sorted(unknown))}; use some of: {', '.join(method_names())}")
     if arguments.speed:
-        for line in speeds(methods):
+        for line in speeds_at(methods, arguments.rows) if arguments.rows else speeds(methods):
             print(json.dumps(line))
         return
     tasks = all_tasks(arguments.only, arguments.data, methods, arguments.seeds, arguments.batches)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from slackwater.control.disorder import Batch, DisorderController, make_method
 from slackwater.control.disorder.budget import Budget
 from slackwater.control.disorder.budgeted_quantile import BudgetedQuantile
+from slackwater.control.disorder.fronts import SourceFronts
 from slackwater.control.disorder.standardised import StandardisedTail
 from slackwater.control.disorder.standstill import Standstill
 from slackwater.control.disorder.tail import Tail
@@ -168,8 +170,52 @@ def test_only_a_stream_that_stands_still_is_held_by_rows_of_a_while_ago(rises: f
     for k in range(64):
         value = rises * k - 20.0
         standstill.observe(np.array([value]), None, 1, float(k), value)
-    heartbeat = standstill.hold(30.0, 64.0, 100.0, 0.001)
+    heartbeat = standstill.hold(30.0, 64.0, 100.0, 0.001, 0.0)
     assert (heartbeat < 30.0) == held
+
+
+@pytest.mark.parametrize(("rises", "balance", "held"), [(1.0, 16.0, False), (1.0, 15.0, True), (0.0, 1e6, True)])
+def test_few_rows_are_taken_to_stand_still_only_while_that_cannot_be_found_out(
+    rises: float, balance: float, held: bool
+) -> None:
+    standstill = Standstill()
+    for k in range(64):
+        value = rises * k - 20.0
+        standstill.observe(np.array([value]), None, 1, float(k), value)
+    # of the rows within half a wait of ten there are too few to tell
+    heartbeat = standstill.hold(43.5, 64.0, 10.0, 0.001, balance)
+    assert (heartbeat < 43.5) == held
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.01])
+def test_a_stream_of_few_rows_a_wait_is_not_taken_to_stand_still(ratio: float) -> None:
+    trace = make_stream("kim2007", 7)
+    got = outcome(trace, ratio, every=2)
+    assert got.late <= ratio * got.rows
+    assert got.mean_wait <= 1.1 * clairvoyant_wait(trace, ratio)
+
+
+def test_a_source_that_has_always_been_slow_has_not_stalled() -> None:
+    fronts = SourceFronts()
+    for k in range(300):
+        fronts.observe(np.array([k - 50.0, k - 1.0]), None, np.array([0, 1]), float(k), 10.0)
+    at = {"wait": 10.0, "balance": 1_000.0, "usual": 5.0, "idle_after": 1_000.0}
+    assert fronts.lowest_binding(now=299.0, **at)[0] == math.inf
+    # what it delivers within a wait must be paid for all the same
+    assert fronts.lowest_binding(now=299.0, **{**at, "balance": 1.0}) == (249.0, 0)
+    # cut off, and back with what it had
+    fronts.observe(np.array([250.0]), None, np.array([0]), 400.0, 10.0)
+    assert fronts.lowest_binding(now=400.0, **at) == (250.0, 0)
+
+
+def test_a_source_far_behind_from_its_first_row_on_has_stalled_until_it_is_known_to_be_slow() -> None:
+    fronts = SourceFronts()
+    bound = []
+    for k in range(300):
+        fronts.observe(np.array([k - 50.0, k - 1.0]), None, np.array([0, 1]), float(k), 10.0)
+        bound.append(fronts.lowest_binding(float(k), 10.0, 1_000.0, 5.0, 1_000.0)[0] < math.inf)
+    assert all(bound[:10])
+    assert not any(bound[200:])
 
 
 def test_a_budget_is_spent_and_earned_back() -> None:

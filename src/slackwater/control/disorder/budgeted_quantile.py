@@ -275,16 +275,20 @@ class BudgetedQuantile:
 
     def _hold_back(self, heartbeat: float, now: float) -> float:
         """The heartbeat, kept behind where the stream itself is."""
-        behind = self._standstill.hold(heartbeat, now, self._wait, self.ratio)
+        balance = max(self.budget.balance, 0.0)
+        behind = self._standstill.hold(heartbeat, now, self._wait, self.ratio, balance)
         if behind < heartbeat:
             heartbeat, self.cause = behind, "held: the stream stands still"
         if now <= self._stalled_until and self._stalled_at < heartbeat:
             heartbeat, self.cause = self._stalled_at, "held: back after a stall"
         if self._sources is not None:
-            balance = max(self.budget.balance, 0.0)
             front, source = self._sources.lowest_binding(now, self._wait, balance, self._usual, self.idle_after)
             if front < heartbeat:
                 heartbeat, self.cause = front, f"held: source {source} is behind"
+            passing = max(heartbeat, self._last)
+            kept, source = self._sources.hold_for_silent(passing, now, self._wait, balance, self.idle_after)
+            if kept < heartbeat:
+                heartbeat, self.cause = kept, f"held: source {source} is silent"
         return heartbeat
 
     def snapshot(self) -> dict[str, Any]:

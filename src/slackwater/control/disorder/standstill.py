@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,16 @@ class Standstill:
         while len(self._batches) > 1 and self._rows - _rows(self._batches[0]) >= ROWS:
             self._rows -= _rows(self._batches.popleft())
 
-    def hold(self, heartbeat: float, now: float, wait: float, drop_ratio: float) -> float:
-        """The heartbeat, lowered to where the stream is."""
+    def hold(self, heartbeat: float, now: float, wait: float, drop_ratio: float, balance: float) -> float:
+        """The heartbeat, lowered to where the stream is, as far as ``balance`` rows do not pay for finding it out."""
         since = now - MAX_AGE * wait
         fresh = [batch for batch in self._batches if batch[0] >= since]
         if not fresh or min(batch[1] for batch in fresh) >= heartbeat:
             return heartbeat
-        counts = np.concatenate([np.ones(len(b[2])) if b[3] is None else b[3] for b in fresh]).astype(np.float64)
-        values = np.concatenate([batch[2] for batch in fresh])
-        began = np.repeat([batch[0] for batch in fresh], [len(batch[2]) for batch in fresh])
-        values = values + _progress(values, counts, began) * (now - began)
+        values, counts, began = _flat(fresh)
+        # a standstill shows after so many rows: where they can be paid for, none is feared before
+        asked = self._newest(LEAST_ROWS) if balance >= LEAST_ROWS > counts.sum() else (values, counts, began)
+        values = values + _progress(*asked) * (now - began)
         order = np.argsort(values, kind="stable")
         values, ranks = values[order], np.cumsum(counts[order])
         middle = float(values[np.searchsorted(ranks, ranks[-1] / 2)])
@@ -64,6 +65,16 @@ class Standstill:
         allowed = beyond + int(SHARE * drop_ratio * ranks[-1])
         at = int(np.searchsorted(ranks, allowed, "right"))
         return min(heartbeat, float(values[at])) if at < len(values) else heartbeat
+
+    def _newest(self, rows: int) -> tuple[Floats, Floats, Floats]:
+        """The newest batches with so many rows, however old; all where there are fewer."""
+        newest: deque[_Kept] = deque()
+        for batch in reversed(self._batches):
+            newest.appendleft(batch)
+            rows -= _rows(batch)
+            if rows <= 0:
+                break
+        return _flat(newest)
 
     def snapshot(self) -> list[Any]:
         """The batches as lists."""
@@ -76,6 +87,14 @@ class Standstill:
             for b, low, v, w in snapshot
         )
         self._rows = sum(_rows(batch) for batch in self._batches)
+
+
+def _flat(batches: Iterable[_Kept]) -> tuple[Floats, Floats, Floats]:
+    """Values, how many rows each stands for, and when its batch began."""
+    kept = list(batches)
+    counts = np.concatenate([np.ones(len(b[2])) if b[3] is None else b[3] for b in kept]).astype(np.float64)
+    began = np.repeat([batch[0] for batch in kept], [len(batch[2]) for batch in kept])
+    return np.concatenate([batch[2] for batch in kept]), counts, began
 
 
 def _progress(values: Floats, counts: Floats, began: Floats) -> float:
