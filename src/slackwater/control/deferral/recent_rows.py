@@ -68,7 +68,7 @@ class RecentRows:
         items = self.items[due]
         turn, rows = items % self.k, due * self.k
         newest, oldest = np.where(turn > 0, turn, self.k) - 1, np.where(items >= self.k, turn, 0)
-        return self.values.take(rows + newest) - self.values.take(rows + oldest)
+        return np.asarray(self.values.take(rows + newest) - self.values.take(rows + oldest), dtype=np.float64)
 
     def residual(self, due: Ints, drift: Floats, span: Floats) -> Floats:
         """Σ (step − drift·gap)² / gap, where the drift is the rise over the span."""
