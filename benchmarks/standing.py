@@ -5,8 +5,8 @@ case. The naive scheme is shown twice: a twin of the evaluator with every query 
 rows tick by tick, and a bare sparse product that only tells which answers have left their bound, which is the
 least that evaluating everything can cost. Beside it stands the deferral that Eq. (7) gives at that bound and belief, in
 ticks: a scheme whose hit rate is the belief cannot save more. What the system took of the time of a tick with all
-due is shown too: whether the allocator gives the memory of a million answers back after every tick, to be
-cleared anew for the next one, is chance, and takes a fifth of such a tick or nothing.
+due is shown too: whether the allocator gives the memory of a million answers back after a tick, to be cleared
+anew for the next one, is chance, and takes up to a fifth of it.
 """
 
 from __future__ import annotations
