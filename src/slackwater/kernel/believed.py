@@ -42,6 +42,7 @@ class BelievedStreams:
         self.period = 0.0
         self._gaps: deque[float] = deque(maxlen=15)
         self._correlate_at = MIN_ITEMS
+        self._spans: tuple[float, float] | None = None  # of all streams and of those estimated, until that changes
 
     @property
     def values(self) -> Floats:
@@ -59,15 +60,25 @@ class BelievedStreams:
         return self.correlation.covariance(self.estimator.diffusion)
 
     def looked_back_on(self) -> float:
-        """The time that the estimates of a usual stream rest on."""
-        spans = self.estimator.span[self.estimator.span > 0.0]
-        return float(np.median(spans)) if len(spans) else 0.0
+        """The time that the estimates of a usual stream rest on, of those that have been estimated."""
+        return self._usual_spans()[1]
+
+    def usual_span(self) -> float:
+        """The same of all streams, those not estimated yet with no time at all."""
+        return self._usual_spans()[0]
+
+    def _usual_spans(self) -> tuple[float, float]:
+        if self._spans is None:
+            spans = np.sort(self.estimator.span)
+            self._spans = _middle(spans), _middle(spans[np.searchsorted(spans, 0.0, side="right") :])
+        return self._spans
 
     def grow(self, streams: int) -> None:
         """Make room for more streams."""
         self.estimator.grow(streams)
         self.normality.grow(streams)
         self.history.grow(streams)
+        self._spans = None
         more = max(streams - len(self.silent), 0)
         self.silent = np.concatenate([self.silent, np.zeros(more, dtype=np.bool_)])
 
@@ -81,13 +92,14 @@ class BelievedStreams:
             self._gaps.append(now - self.now)
             self.period = median(self._gaps)
         self.now = now
-        seen_before = np.count_nonzero(self.estimator.seen)
+        seen_before = np.count_nonzero(self.estimator.items)
         self.estimator.observe(streams, times, values)
-        appeared = np.count_nonzero(self.estimator.seen) != seen_before
+        appeared = np.count_nonzero(self.estimator.items) != seen_before
         silent = interruptions.interrupted(self.estimator, now, self._options.patience)
         returned = bool(np.any(self.silent & ~silent))
         self.silent = silent
-        self.estimator.estimate(now, self.period, silent)
+        if len(self.estimator.estimate(now, self.period, silent)):
+            self._spans = None
         if self.history.ticks % _NORMALITY_EVERY == 0:
             self.normality.step(self.estimator)
         guesses = interruptions.best_guess(self.estimator, now, silent, self._trusted_drift())
@@ -136,8 +148,15 @@ class BelievedStreams:
         self.silent = np.array(snapshot["silent"])
         self.correlation = type(self.correlation)(snapshot["loadings"], snapshot["specific"])
         self.estimator.resume(below(snapshot, "streams."))
+        self._spans = None
         self.history.resume(below(snapshot, "history."))
         self.normality.resume(below(snapshot, "normality."))
+
+
+def _middle(ordered: Floats) -> float:
+    """The median of numbers in order; zero where there are none."""
+    size = len(ordered)
+    return (float(ordered[(size - 1) // 2]) + float(ordered[size // 2])) / 2.0 if size else 0.0
 
 
 def below(snapshot: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

@@ -28,6 +28,7 @@ Ints = NDArray[np.int64]
 
 NEW, ANSWERED, GUESSED, WITHHELD = range(4)
 
+_FEW = 4  # where more than one in four is read, neighbours share cache lines
 _ROWS, _CELLS = 1 << 17, 1 << 20  # at once: queries, and of windows the ticks of all queries
 
 
@@ -36,8 +37,8 @@ class StandingEvaluator:
 
     A tick costs the rows that came, the queries that are due (their rows of the weight matrix, one scan of the window
     for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 40·k a stream, and
-    weights are held twice where all queries have as many streams. It cannot keep a bound that a stream breaks within a
-    single tick; it then evaluates at every tick.
+    weights are held twice where all queries have as many streams and few are due at a time. It cannot keep a bound
+    that a stream breaks within a single tick; it then evaluates at every tick.
     """
 
     def __init__(self, queries: QuerySet, options: EvaluatorOptions | None = None, *, seed: int = 0) -> None:
@@ -64,6 +65,7 @@ class StandingEvaluator:
                 end = model.two_sided_quantile(np.array([calibration.lasting_belief(float(belief))]))
                 lasting[mine] = np.log(end[0] / self.queries.z[mine])
         self._answers = HeldAnswers(self.queries, lasting)
+        self._few_at: int | None = None
         self._held_at = np.zeros(size)
         self._held_drift = np.zeros(size)
         self._extreme = np.full(size, -np.inf)
@@ -138,7 +140,7 @@ class StandingEvaluator:
         """All that are due, or under overload as many as fit, in the order of least penalty."""
         if self.options.capacity is None or len(due) <= self.options.capacity:
             return due
-        rows = self._rows(due)
+        rows = self.queries.rows(due)
         loadings, specific = self.believed.covariance()
         known = np.where(np.isfinite(specific), specific, 0.0)
         diffusion = np.sqrt(rows.power(2) @ known + np.square(rows @ loadings).sum(axis=1))
@@ -148,8 +150,18 @@ class StandingEvaluator:
         order = scheduler.order(self.options.order)(now, pending, max(self.believed.period, 1e-9))
         return np.sort(due[order[: self.options.capacity]])
 
-    def _rows(self, due: Ints) -> sparse.csr_matrix:
-        return self.queries.rows(due)
+    def _read(self, due: Ints, tick: int) -> tuple[NDArray[Any] | None, sparse.csr_matrix]:
+        """The weights of some queries and, where it was read with them, what is held of each."""
+        few = len(due) > 0 and int(due[-1] - due[0]) >= _FEW * len(due)
+        if not (few and self.queries.width):
+            return None, self.queries.rows(due)
+        if not self._answers.with_weights:
+            self._few_at = tick if self._few_at is None else self._few_at
+            if self._few_at == tick:
+                # An evaluator that lives for one tick, as on Spark, would move far more than it reads.
+                return None, self.queries.rows(due)
+            self._answers.move_weights_in(self.queries)
+        return self._answers.read(due, self.queries.streams)
 
     def _evaluate_all(self, due: Ints) -> Answers:
         linear = self.options.aggregate == "linear"
@@ -158,7 +170,8 @@ class StandingEvaluator:
         return together([self._evaluate(due[at : at + size], moment) for at in range(0, len(due), size)])
 
     def _evaluate(self, due: Ints, moment: Moment) -> Answers:
-        rows = self._rows(due)
+        chosen = due
+        taken, rows = self._read(due, moment.tick)
         due, rows = self._answerable(due, rows, moment)
         now = moment.now
         # Zhu 2004, Eq. (2), (6), for all due queries together
@@ -172,7 +185,7 @@ class StandingEvaluator:
         linear = self.options.aggregate == "linear"
         value, block = (current, None) if linear else self._extremes(rows, due, now)
         certain: Floats | float = np.inf
-        held = self._answers.take(due)
+        held = self._answers.take(due, taken if len(due) == len(chosen) else None)
         answered = self.status[due] == ANSWERED
         promised = held.epsilon()
         kept = self._judged(held, due, value, promised, answered, silent, now)

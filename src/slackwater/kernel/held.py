@@ -1,6 +1,7 @@
 """The answers that stand, and what was learned of each: half a cache line a query.
 
 An evaluation touches queries all over the table, so that what it reads and writes must lie together and be little.
+Where many evaluations follow, the weights are moved beside it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from slackwater.control.deferral.model import two_sided_quantile
 from slackwater.kernel.aligned import aligned_rows
 from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.records import Records
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,9 +60,8 @@ class HeldAnswers:
 
     def __init__(self, queries: QuerySet, lasting: Floats | None = None) -> None:
         size = queries.queries
-        self._rows = aligned_rows(size, _ROW.itemsize)  # moved in one piece
-        self._block = self._rows.view(np.float32).reshape(size, 8)
-        self._wide, self._whole = self._block.view(np.float64), self._block.view(np.int32)
+        self._records: Records | None = None
+        self._lay(aligned_rows(size, _ROW.itemsize))
         self._wide[:, 1] = np.where(queries.relative, -queries.bound, queries.bound)
         self._any_relative = bool(np.any(queries.relative))
         if size and np.all(queries.belief == queries.belief[0]):
@@ -72,11 +74,37 @@ class HeldAnswers:
         if lasting is not None:
             self._block[:, _LASTING] = lasting
 
-    def take(self, due: Ints) -> Held:
-        """The rows of some queries."""
+    def _lay(self, memory: NDArray[Any]) -> None:
+        """Have the rows in ``memory``, one at the beginning of each piece of it."""
+        self._rows, self._apart = memory.view(_ROW), memory.itemsize // _ROW.itemsize  # moved in one piece
+        self._block = memory.view(np.float32).reshape(len(memory), 8 * self._apart)
+        self._wide, self._whole = self._block.view(np.float64), self._block.view(np.int32)
+
+    @property
+    def with_weights(self) -> bool:
+        """Whether weights lie beside the rows."""
+        return self._records is not None
+
+    def move_weights_in(self, queries: QuerySet) -> None:
+        """Put the weights beside the rows, which costs as much as reading all of them a few times."""
+        held = self._rows[:: self._apart]
+        self._records = Records(held, queries.weights, queries.width)
+        self._lay(self._records.memory)
+
+    def read(self, due: Ints, streams: int) -> tuple[NDArray[Any], sparse.csr_matrix]:
+        """The rows of some queries, for ``take``, and their weights over so many streams."""
+        assert self._records is not None
+        return self._records.take(due, streams)
+
+    def _places(self, due: Ints) -> Ints:
+        return due if self._apart == 1 else due * self._apart
+
+    def take(self, due: Ints, taken: NDArray[Any] | None = None) -> Held:
+        """The rows of some queries; ``taken``, where they have been read already."""
         size = len(due)
-        taken = np.empty(size, dtype=_ROW)
-        np.take(self._rows, due, out=taken, mode="clip")  # only then is it not copied once more
+        if taken is None:
+            taken = np.empty(size, dtype=_ROW)
+            np.take(self._rows, self._places(due), out=taken, mode="clip")  # only then is it not copied once more
         rows = taken.view(np.float32).reshape(size, 8)
         wide = rows.view(np.float64)
         bound = wide[:, 1]
@@ -110,7 +138,7 @@ class HeldAnswers:
             word &= ~(2 * _HALF - 1)
             whole[:, column] = word
         whole[:, _TICK] = tick
-        np.put(self._rows, due, rows.view(_ROW).ravel(), mode="clip")
+        np.put(self._rows, self._places(due), rows.view(_ROW).ravel(), mode="clip")
         self._count[due] = held.count
 
     def ticks(self, due: Ints) -> Ints:

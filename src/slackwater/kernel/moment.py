@@ -44,7 +44,7 @@ class Moment:
             believed.estimator.drift,
             list(np.ascontiguousarray(loadings.T)),
             specific,
-            float(np.median(believed.estimator.span)) if believed.estimator.streams else 0.0,
+            believed.usual_span(),
             longest,
             unseen if np.any(unseen) else None,
             bool(np.any(believed.silent)),

@@ -11,11 +11,8 @@ from scipy import sparse
 
 from slackwater.control.deferral.model import two_sided_quantile
 from slackwater.errors import InvalidOption
-from slackwater.kernel.packed_rows import PackedRows
 
 Floats = NDArray[np.float64]
-
-_FEW = 4  # where more than one in four is read, neighbours share cache lines and the plain arrays are as quick
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +29,6 @@ class QuerySet:
     belief: Floats
     z: Floats
     width: int = field(init=False)  # how many streams every query has, or 0 where they differ
-    _packed: PackedRows | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         sizes = np.diff(self.weights.indptr)
@@ -88,14 +84,7 @@ class QuerySet:
 
     def rows(self, due: NDArray[np.int64]) -> sparse.csr_matrix:
         """The weights of some queries, in rising order."""
-        if len(due) == self.queries:
-            return self.weights
-        if self.width == 0 or len(due) == 0 or int(due[-1] - due[0]) < _FEW * len(due):
-            return some_rows(self.weights, due, self.width)
-        if self._packed is None:
-            object.__setattr__(self, "_packed", PackedRows(self.weights, self.width))
-        assert self._packed is not None
-        return self._packed.take(due)
+        return self.weights if len(due) == self.queries else some_rows(self.weights, due, self.width)
 
     def over(self, streams: int) -> QuerySet:
         """The same queries where more streams are known."""

@@ -88,8 +88,9 @@ class StreamEstimator:
         if len(streams) == 0:
             return
         finite = np.isfinite(values) & np.isfinite(times)
-        self.intake.invalid += int(len(values) - np.count_nonzero(finite))
-        streams, times, values = streams[finite], times[finite], values[finite]
+        if not np.all(finite):
+            self.intake.invalid += int(len(values) - np.count_nonzero(finite))
+            streams, times, values = streams[finite], times[finite], values[finite]
         if np.all(streams[1:] > streams[:-1]):
             self._take(streams, times, values)
             return

@@ -41,17 +41,22 @@ class RecentRows:
     def put(self, streams: Ints, times: Floats, values: Floats) -> None:
         """A row each of some streams, after the rows they have."""
         items = self.items[streams]
-        at, before = items % self.k, (items - 1) % self.k
+        # A cell by one number, a row's place and its column: half the time of a look-up by two.
+        rows = streams * self.k
+        turn = items % self.k
+        at, before = rows + turn, rows + np.where(turn > 0, turn, self.k) - 1
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            gaps, steps = times - self.times[streams, before], values - self.values[streams, before]
+            gaps, steps = times - self.times.take(before), values - self.values.take(before)
             squares = steps * (steps / gaps)
         first = items == 0
         if np.any(first):
             gaps[first] = squares[first] = 0.0
-        self.values[streams, at], self.times[streams, at] = values, times
-        self.gaps[streams, at], self._squares[streams, at] = gaps, squares
-        after = (items + 1) % self.k  # the oldest row from now on, or a cell that is empty
-        self.gaps[streams, after] = self._squares[streams, after] = 0.0
+        self.values.put(at, values)
+        self.times.put(at, times)
+        after = rows + np.where(turn < self.k - 1, turn + 1, 0)  # the oldest row from now on, or a cell that is empty
+        for ring, fresh in ((self.gaps, gaps), (self._squares, squares)):
+            ring.put(at, fresh)
+            ring.put(after, 0.0)
         self.items[streams] = items + 1
 
     def held(self, due: Ints) -> Ints:
@@ -61,8 +66,9 @@ class RecentRows:
     def rise(self, due: Ints) -> Floats:
         """From the oldest row to the newest."""
         items = self.items[due]
-        newest, oldest = (items - 1) % self.k, np.where(items >= self.k, items % self.k, 0)
-        return np.asarray(self.values[due, newest] - self.values[due, oldest], dtype=np.float64)
+        turn, rows = items % self.k, due * self.k
+        newest, oldest = np.where(turn > 0, turn, self.k) - 1, np.where(items >= self.k, turn, 0)
+        return np.asarray(self.values.take(rows + newest) - self.values.take(rows + oldest), dtype=np.float64)
 
     def residual(self, due: Ints, drift: Floats, span: Floats) -> Floats:
         """Σ (step − drift·gap)² / gap, where the drift is the rise over the span."""
