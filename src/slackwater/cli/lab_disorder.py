@@ -51,7 +51,7 @@ def command(
     """Compare methods on TRACE (Parquet or CSV): drops, waits and buffer against the clairvoyant constant wait.
 
     Rows are taken in arrival order and all of them count, the first ones too. Without --every or --period the stream
-    falls into at most 50 000 batches of equal size (20 000 above a million rows), of a single row each if it is shorter
+    falls into at most 50 000 batches of equal size (12 500 above a million rows), of a single row each if it is shorter
     than that: as fine as seconds per method allow. A coarser heartbeat drops and waits more. Waits are arrival clock −
     heartbeat; for a number, or without --arrival, they are measured behind the highest value seen, in its own unit.
 

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEFAULT_BATCHES = 50_000
-LARGE_ROWS, LARGE_BATCHES = 1_000_000, 20_000
+LARGE_ROWS, LARGE_BATCHES = 1_000_000, 12_500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class Batches:
     def every(cls, trace: Trace, rows: int | None = None) -> Batches:
         """Batches of so many rows each; by default of a single row on a short trace.
 
-        The default makes at most 50 000 batches, or 20 000 of a trace of more than a million rows.
+        The default makes at most 50 000 batches, or 12 500 of a trace of more than a million rows.
         """
         if rows is None:
             rows = max(1, math.ceil(trace.rows / (DEFAULT_BATCHES if trace.rows <= LARGE_ROWS else LARGE_BATCHES)))

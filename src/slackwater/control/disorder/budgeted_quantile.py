@@ -63,7 +63,7 @@ class BudgetedQuantile:
     the rate that the budget can pay. While the budget is spent the wait is thrice the longest lateness ever seen. The
     heartbeat never overtakes where the stream itself is.
 
-    Costs some 100 µs a batch and an amount of memory that does not depend on the stream, apart from a few numbers a
+    Costs some 300 µs a batch and an amount of memory that does not depend on the stream, apart from a few numbers a
     source. Fails, for as long as it takes to notice, when rows come later than ever before without any sign.
     """
 
