@@ -60,7 +60,7 @@ def with_drop_ratio(
     :param location: a folder seen by the driver and all executors; else ``spark.slackwater.location``, else
         where checkpoints go, else (``local[*]`` only) a temporary folder.
 
-    It costs one small job a micro-batch (some 70 ms with its planning) and some 0.13 µs of processor time a row. It
+    It costs one small job a micro-batch (some 70 ms with its planning) and an aggregate for every row. It
     cannot keep the promise for a stream that gets later faster than it can learn, or where ``max_wait`` forbids it:
     ``report`` then says so.
     """
