@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from slackwater.control.deferral import calibration, interruptions, model, scheduler
+from slackwater.control.deferral import interruptions, model, scheduler, spending
 from slackwater.control.deferral.estimation import StreamEstimator
 from slackwater.control.deferral.methods import deferral_method
 from slackwater.control.deferral.normality import NormalityWatch
@@ -17,7 +17,7 @@ from slackwater.kernel.answers import Answers, together
 from slackwater.kernel.believed import SIGNIFICANT, BelievedStreams, below
 from slackwater.kernel.held import Held, HeldAnswers
 from slackwater.kernel.history import History
-from slackwater.kernel.loops import Loops
+from slackwater.kernel.loops import Chosen, Loops
 from slackwater.kernel.moment import Moment
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.places import Places
@@ -47,7 +47,7 @@ class StandingEvaluator:
         self.queries = queries
         self.believed = BelievedStreams(queries.streams, self.method, self.options)
         self.evaluations = 0
-        self._loops = Loops(self.method, self.options.aggregate == "linear", self.options.audit_ratio)
+        self._loops = Loops(self.method, self.options.aggregate == "linear")
         self._seed = seed
         self._sign = -1.0 if self.options.aggregate == "min" else 1.0
         self._fresh_state(queries.queries)
@@ -56,15 +56,8 @@ class StandingEvaluator:
         self.next_at = np.full(size, -np.inf)
         self._due = Places(size)
         self.status = np.zeros(size, dtype=np.int8)
-        lasting = None
-        if self.method.keeps_fidelity and not self.method.keeps_hit_rate:
-            # Start where exact Brownian motion would rest.
-            lasting = np.zeros(size)
-            for belief in np.unique(self.queries.belief):
-                mine = self.queries.belief == belief
-                end = model.two_sided_quantile(np.array([calibration.lasting_belief(float(belief))]))
-                lasting[mine] = np.log(end[0] / self.queries.z[mine])
-        self._answers = HeldAnswers(self.queries, lasting)
+        # Of windows only the ends of deferrals are looked at, so that nothing is earned.
+        self._answers = HeldAnswers(self.queries, self.method.spends and self.options.aggregate == "linear")
         self._few_at: int | None = None
         self._held_at = np.zeros(size)
         self._held_drift = np.zeros(size)
@@ -201,6 +194,10 @@ class StandingEvaluator:
         if linear:
             pull = np.zeros_like(drift) if self.options.value_and_drift else drift
             wait = model.deferral(epsilon * scale, pull, np.sqrt(variance), held.belief, held.z)
+            if held.spent is not None:
+                wait = held.spent.lengthened(
+                    wait, spending.to_spend(held.earned, held.mean_ticks) * self.believed.period
+                )
         else:
             room = (self._sign * (value - current) + epsilon) * scale
             rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), held.belief)
@@ -296,13 +293,15 @@ class StandingEvaluator:
         return kept
 
     def _audited(
-        self, held: Held, due: Ints, rows: sparse.csr_matrix, chosen: Ints, promised: Floats, moment: Moment
+        self, held: Held, due: Ints, rows: sparse.csr_matrix, chosen: Chosen, promised: Floats, moment: Moment
     ) -> Floats:
         """Whether the held answer was outside its bound at a random tick while it stood (1) or not (0)."""
         given = held.tick[chosen]
-        at = given + np.floor(moment.draw.random(len(chosen)) * (moment.tick - given)).astype(np.int64)
+        at = given + np.floor(moment.draw.random(len(given)) * (moment.tick - given)).astype(np.int64)
         at = np.maximum(at - self.history.first_tick, 0)
-        truth = self.history.aggregates(some_rows(rows, chosen, self.queries.width), at)
+        if not isinstance(chosen, slice):
+            rows = some_rows(rows, chosen, self.queries.width)
+        truth = self.history.aggregates(rows, at, self.queries.width)
         answer = held.value[chosen]
         if self.options.value_and_drift:
             past = self.history.times[at] - self._held_at[due[chosen]]

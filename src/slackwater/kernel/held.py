@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slackwater.control.deferral.model import two_sided_quantile
+from slackwater.control.deferral.spending import Lengthening
 from slackwater.kernel.aligned import aligned_rows
 from slackwater.kernel.queries import QuerySet
 from slackwater.kernel.records import Records
@@ -23,20 +24,25 @@ Ints = NDArray[np.int64]
 
 ENOUGH = 255  # past some tens of evaluations their number changes nothing
 
-# A row: the answer and the signed bound in double precision, then four single words.
+# A row: the answer and the signed bound in double precision, then four single words: caution; what it rests on, with
+# the number of evaluations in the bits that rounding frees; mean ticks and what is earned, half a word each; the tick.
 _ROW = np.dtype("V32")
-_CAUTION, _LASTING, _MEAN_TICKS, _TICK = 4, 5, 6, 7
+_CAUTION, _LASTING, _MEANS, _TICK = 4, 5, 6, 7
+_MEAN_TICKS, _EARNED = 2 * _MEANS, 2 * _MEANS + 1
 _HALF = 1 << 9  # what was learned is rounded to 13 bits, so that it takes half the room where it is put away
+_LEARNED = ~(2 * _HALF - 1)
+_LONGEST = 6e4  # of half a word
 
 
 @dataclass(slots=True, eq=False)
 class Held:
     """Some queries' answers: the value, the tick it was given at, the bound then; caution, and what it rests on.
 
-    ``relative`` is None where no query has a relative bound. ``rows`` is where they were taken from.
+    ``relative`` is None where no query has a relative bound, ``spent`` where nothing is earned. ``rows`` is where they
+    were taken from.
     """
 
-    rows: NDArray[np.float32]
+    rows: NDArray[np.int32]
     value: Floats
     bound: Floats
     relative: NDArray[np.bool_] | None
@@ -45,8 +51,10 @@ class Held:
     lasting: Floats
     mean_ticks: Floats
     count: NDArray[np.uint8]
+    earned: Floats
     belief: Floats
     z: Floats
+    spent: Lengthening | None
 
     def epsilon(self) -> Floats:
         """The bound that the held value promised."""
@@ -58,7 +66,7 @@ class Held:
 class HeldAnswers:
     """One row a query. Learned numbers are single precision, so that putting them away changes nothing."""
 
-    def __init__(self, queries: QuerySet, lasting: Floats | None = None) -> None:
+    def __init__(self, queries: QuerySet, spends: bool = False) -> None:
         size = queries.queries
         self._records: Records | None = None
         self._lay(aligned_rows(size, _ROW.itemsize))
@@ -70,15 +78,13 @@ class HeldAnswers:
             self._beliefs, kind = np.unique(queries.belief, return_inverse=True)
             self._kind = kind.astype(np.int32)
         self._zs = two_sided_quantile(self._beliefs)
-        self._count = np.zeros(size, dtype=np.uint8)
-        if lasting is not None:
-            self._block[:, _LASTING] = lasting
+        self._spent = Lengthening.of(self._beliefs) if spends else None
 
     def _lay(self, memory: NDArray[Any]) -> None:
         """Have the rows in ``memory``, one at the beginning of each piece of it."""
         self._rows, self._apart = memory.view(_ROW), memory.itemsize // _ROW.itemsize  # moved in one piece
-        self._block = memory.view(np.float32).reshape(len(memory), 8 * self._apart)
-        self._wide, self._whole = self._block.view(np.float64), self._block.view(np.int32)
+        self._whole = memory.view(np.int32).reshape(len(memory), 8 * self._apart)
+        self._wide, self._short = self._whole.view(np.float64), self._whole.view(np.float16)
 
     @property
     def with_weights(self) -> bool:
@@ -105,41 +111,43 @@ class HeldAnswers:
         if taken is None:
             taken = np.empty(size, dtype=_ROW)
             np.take(self._rows, self._places(due), out=taken, mode="clip")  # only then is it not copied once more
-        rows = taken.view(np.float32).reshape(size, 8)
-        wide = rows.view(np.float64)
+        rows = taken.view(np.int32).reshape(size, 8)
+        wide, short = rows.view(np.float64), rows.view(np.float16)
         bound = wide[:, 1]
         if len(self._beliefs) == 1:
-            belief, z = np.broadcast_to(self._beliefs, size), np.broadcast_to(self._zs, size)
+            belief, z, spent = np.broadcast_to(self._beliefs, size), np.broadcast_to(self._zs, size), self._spent
         else:
             kind = self._kind[due]
             belief, z = self._beliefs[kind], self._zs[kind]
+            spent = None if self._spent is None else self._spent.each(kind)
         return Held(
             rows,
             wide[:, 0].copy(),
             np.abs(bound),
             bound < 0.0 if self._any_relative else None,
-            rows.view(np.int32)[:, _TICK].astype(np.int64),
-            rows[:, _CAUTION].astype(np.float64),
-            rows[:, _LASTING].astype(np.float64),
-            rows[:, _MEAN_TICKS].astype(np.float64),
-            np.take(self._count, due),
+            rows[:, _TICK].astype(np.int64),
+            rows.view(np.float32)[:, _CAUTION].astype(np.float64),
+            (rows[:, _LASTING] & _LEARNED).view(np.float32).astype(np.float64),
+            short[:, _MEAN_TICKS].astype(np.float64),
+            rows[:, _LASTING].astype(np.uint8),
+            np.zeros(0) if spent is None else short[:, _EARNED].astype(np.float64),
             belief,
             z,
+            spent,
         )
 
     def put(self, due: Ints, held: Held, tick: int) -> None:
         """Put the rows back, as answers of that tick; their bounds do not change."""
         rows = held.rows
-        whole = rows.view(np.int32)
+        short = rows.view(np.float16)
         rows.view(np.float64)[:, 0] = held.value
-        for column, learned in ((_CAUTION, held.caution), (_LASTING, held.lasting), (_MEAN_TICKS, held.mean_ticks)):
-            word = learned.astype(np.float32).view(np.int32)
-            word += _HALF
-            word &= ~(2 * _HALF - 1)
-            whole[:, column] = word
-        whole[:, _TICK] = tick
+        rows[:, _CAUTION] = _rounded(held.caution)
+        rows[:, _LASTING] = _rounded(held.lasting) | held.count
+        short[:, _MEAN_TICKS] = np.minimum(held.mean_ticks, _LONGEST)
+        if held.spent is not None:
+            short[:, _EARNED] = np.clip(held.earned, -_LONGEST, _LONGEST)
+        rows[:, _TICK] = tick
         np.put(self._rows, self._places(due), rows.view(_ROW).ravel(), mode="clip")
-        self._count[due] = held.count
 
     def ticks(self, due: Ints) -> Ints:
         """When some queries were last evaluated."""
@@ -147,12 +155,14 @@ class HeldAnswers:
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """What is not known from the queries, as arrays by name."""
-        return {
+        learned = self._whole[:, _CAUTION:_MEANS] & _LEARNED
+        own: dict[str, NDArray[Any]] = {
             "held": self._wide[:, 0].copy(),
-            "learned": self._block[:, _CAUTION:_TICK].copy(),
+            "learned": np.column_stack([learned.view(np.float32), self._short[:, _MEAN_TICKS].astype(np.float32)]),
             "tick": self._whole[:, _TICK].copy(),
-            "count": self._count,
+            "count": self._whole[:, _LASTING].astype(np.uint8),
         }
+        return own if self._spent is None else own | {"earned": self._short[:, _EARNED].copy()}
 
     def resume(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
         """Go on from the rows of a snapshot."""
@@ -162,5 +172,17 @@ class HeldAnswers:
 
     def learned(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
         """Take over what was learned, and no answer."""
-        self._block[into, _CAUTION:_TICK] = snapshot["learned"]
-        self._count[into] = snapshot["count"]
+        caution, lasting, mean_ticks = snapshot["learned"].T
+        self._whole[into, _CAUTION] = _rounded(caution)
+        self._whole[into, _LASTING] = _rounded(lasting) | snapshot["count"]
+        self._short[into, _MEAN_TICKS] = np.minimum(mean_ticks, _LONGEST)
+        if "earned" in snapshot:
+            self._short[into, _EARNED] = snapshot["earned"]
+
+
+def _rounded(learned: NDArray[Any]) -> NDArray[np.int32]:
+    """The bits of some numbers, the last ten of them free."""
+    word = learned.astype(np.float32).view(np.int32)
+    word += _HALF
+    word &= _LEARNED
+    return word

@@ -57,12 +57,19 @@ class History:
         """Ticks × streams, oldest first."""
         return self._values[self._start : self._end]
 
-    def aggregates(self, rows: sparse.csr_matrix, at: NDArray[np.int64]) -> Floats:
-        """The weighted sum of each row at the tick of its own, counted from the oldest held."""
+    def aggregates(self, rows: sparse.csr_matrix, at: NDArray[np.int64], width: int = 0) -> Floats:
+        """The weighted sum of each row at the tick of its own, counted from the oldest held.
+
+        ``width``: how many entries every row has, unless they differ.
+        """
         ticks, streams = self.values.shape
         kind = rows.indices.dtype if ticks * streams <= np.iinfo(rows.indices.dtype).max else np.int64
         # A stream at a tick is a column: one product looks up and adds.
-        columns = rows.indices + np.repeat((at * streams).astype(kind), np.diff(rows.indptr))
+        first = (at * streams).astype(kind)
+        if width:
+            columns = (rows.indices.reshape(-1, width) + first[:, np.newaxis]).ravel()
+        else:
+            columns = rows.indices + np.repeat(first, np.diff(rows.indptr))
         there = sparse.csr_matrix((rows.data, columns, rows.indptr), shape=(len(at), ticks * streams))
         return np.asarray(there @ self.values.reshape(-1), dtype=np.float64)
 

@@ -7,15 +7,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.control.deferral import calibration
+from slackwater.control.deferral import calibration, spending
 from slackwater.control.deferral.methods import DeferralMethod
 from slackwater.kernel.held import ENOUGH, Held
 from slackwater.kernel.moment import Moment
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Chosen = Ints | slice
 
 _APART = 0.2
+_SLOWLY = 0.125  # the second loop moves by so much of a step an evaluation
 _STEPS = calibration.gain(np.arange(ENOUGH + 1.0))
 
 
@@ -25,13 +27,13 @@ class Loops:
     They cost a few passes over the queries that are due, and a look back for the share of them that is audited.
     """
 
-    def __init__(self, method: DeferralMethod, linear: bool, audit_ratio: float) -> None:
-        self._method, self._linear, self._audit_ratio = method, linear, audit_ratio
+    def __init__(self, method: DeferralMethod, linear: bool) -> None:
+        self._method, self._linear = method, linear
         self.audits = np.zeros(3)  # ticks looked back on, those within the bound, those that the belief asks for
 
     def caution(self, held: Held) -> Floats:
         """The log of how much smaller a bound than the promised one the model is given."""
-        return np.maximum(held.caution, held.lasting) if self._method.keeps_hit_rate else held.lasting
+        return np.maximum(held.caution, held.lasting)
 
     def learn(
         self,
@@ -39,7 +41,7 @@ class Loops:
         kept: Floats,
         by_model: NDArray[np.bool_] | None,
         moment: Moment,
-        outside: Callable[[Ints], Floats],
+        outside: Callable[[Chosen], Floats],
     ) -> None:
         """Move each query's caution by what its last deferral showed.
 
@@ -47,7 +49,7 @@ class Loops:
         answers were outside their bounds at a random tick while they stood (1) or not (0).
         """
         method = self._method
-        if not (method.keeps_hit_rate or method.keeps_fidelity):
+        if not method.closed_loop:
             return
         ticks = (moment.tick - held.tick).astype(np.float64)
         told = ~np.isnan(kept)
@@ -64,26 +66,43 @@ class Loops:
         mean[unknown] = np.maximum(ticks[unknown], 1.0)
         held.mean_ticks = mean + 0.1 * (ticks - mean)
         held.mean_ticks[untold] = mean[untold]
-        if method.keeps_hit_rate or not self._linear:
-            before = held.caution if method.keeps_hit_rate else held.lasting
-            after = calibration.moved(before, missed, held.belief, step)
-            after[untold] = before[untold]
-            if method.keeps_hit_rate:
-                held.caution = after
-            else:
-                held.lasting = after
-        if method.keeps_fidelity and self._linear and self._audit_ratio > 0.0:
-            drawn = moment.draw.random(len(kept), dtype=np.float32) < self._audit_ratio
-            chosen = np.flatnonzero(told & drawn)
-            if len(chosen):
-                stood, belief = ticks[chosen], held.belief[chosen]
-                wrong = outside(chosen)
-                self.audits += stood.sum(), (stood * (1.0 - wrong)).sum(), (stood * belief).sum()
-                # A share of time: a long deferral counts for more.
-                weight = np.minimum(stood / mean[chosen], 4.0) * step[chosen]
-                held.lasting[chosen] = calibration.moved(held.lasting[chosen], wrong, belief, weight)
-        if method.keeps_hit_rate:
-            # Neither loop winds down while the other one decides.
-            held.caution = np.maximum(held.caution, held.lasting - _APART)
-            held.lasting = np.maximum(held.lasting, held.caution - _APART)
+        before, ends = held.caution, held.belief
+        if held.spent is not None:
+            could = spending.to_spend(held.earned, held.mean_ticks)
+            ends = held.spent.end_belief(held.belief, np.maximum(ticks, 1.0), could)
+        held.caution = calibration.moved(before, missed, ends, step)
+        held.caution[untold] = before[untold]
+        if self._linear:
+            # At the tick at which it is given an answer is right: of a deferral by one tick there is nothing to see.
+            drawn = told if method.audit_ratio == 1.0 else told & moment.drawn(len(kept), method.audit_ratio)
+            self._audit(held, _where(drawn), _where(drawn & (ticks > 1.0)), ticks, mean, step, outside)
+        # Neither loop winds down while the other one decides.
+        held.caution = np.maximum(held.caution, held.lasting - _APART)
+        held.lasting = np.maximum(held.lasting, held.caution - _APART)
         held.count += told & (held.count < ENOUGH)
+
+    def _audit(
+        self,
+        held: Held,
+        chosen: Chosen,
+        looked: Chosen,
+        ticks: Floats,
+        mean: Floats,
+        step: Floats,
+        outside: Callable[[Chosen], Floats],
+    ) -> None:
+        """Look back on some deferrals, and learn what share of the time they were within the bound."""
+        wrong = np.zeros(len(ticks))
+        wrong[looked] = outside(looked)
+        wrong, stood, belief, ratio = wrong[chosen], ticks[chosen], held.belief[chosen], self._method.audit_ratio
+        self.audits += stood.sum(), stood.sum() - stood @ wrong, stood @ belief
+        # A share of time: a long deferral counts for more. However many are audited, the loop is as quick.
+        weight = np.minimum(stood / mean[chosen], 4.0) * step[chosen] * (_SLOWLY / ratio)
+        held.lasting[chosen] = calibration.moved(held.lasting[chosen], wrong, belief, weight)
+        if held.spent is not None:
+            held.earned[chosen] = spending.after(held.earned[chosen], stood, wrong, belief, mean[chosen], ratio)
+
+
+def _where(mask: NDArray[np.bool_]) -> Chosen:
+    """The places where it is set; all of them as a slice, which copies nothing."""
+    return slice(None) if mask.all() else np.flatnonzero(mask)

@@ -32,6 +32,10 @@ class Moment:
     any_silent: bool
     draw: np.random.Generator
 
+    def drawn(self, size: int, ratio: float) -> NDArray[np.bool_]:
+        """So many lots, that share of them drawn."""
+        return np.asarray(self.draw.random(size, dtype=np.float32) < ratio)
+
     @classmethod
     def of(cls, believed: BelievedStreams, longest: float, seed: int) -> Moment:
         """The last tick of some streams."""

@@ -19,9 +19,8 @@ class EvaluatorOptions:
 
     ``value_and_drift``: the answer moves with its drift between evaluations (Zhu 2004, Eq. 8).
     ``while_interrupted``: T of Algorithm 1, five ticks unless given. ``max_deferral``: no answer stands longer;
-    unless given, the time that the estimates look back on. ``audit_ratio``: the share of evaluations that look
-    back at a random tick of their deferral. ``capacity``: the most evaluations a tick, where overload must be borne
-    in the order of §5. ``sum_of_errors``: ε_intr adds the errors of silent streams instead of their squares.
+    unless given, the time that the estimates look back on. ``capacity``: the most evaluations a tick, where overload
+    must be borne in the order of §5. ``sum_of_errors``: ε_intr adds the errors of silent streams, not their squares.
     """
 
     aggregate: Aggregate = "linear"
@@ -34,7 +33,6 @@ class EvaluatorOptions:
     while_interrupted: float | None = None
     patience: float = interruptions.PATIENCE
     max_deferral: float | None = None
-    audit_ratio: float = 0.125
     capacity: int | None = None
     order: str = scheduler.DEFAULT_ORDER
     sum_of_errors: bool = False

@@ -12,29 +12,31 @@ class DeferralMethod:
     """What a method adds to drifting Brownian motion.
 
     ``correlated``: variances of streams that move together are not just added. ``doubtful_drift``: a drift that the
-    buffer cannot tell from none is left out. ``keeps_hit_rate``: a loop keeps the share of deferrals that end
-    within the bound at the belief. ``keeps_fidelity``: a loop keeps the share of time within the bound, seen in
-    random audits, at the belief or above.
+    buffer cannot tell from none is left out. ``closed_loop``: one loop keeps the share of deferrals that end within
+    the bound at the belief, and one the share of time within it, seen in random audits, at the belief or above.
+    ``audit_ratio``: the share of evaluations that look back at a random tick of their deferral. ``spends``: time
+    outside the bound that the belief permits and that was not used makes deferrals longer.
     """
 
     name: str
     line: str
     correlated: bool
     doubtful_drift: bool
-    keeps_hit_rate: bool
-    keeps_fidelity: bool
+    closed_loop: bool = False
+    audit_ratio: float = 0.0
+    spends: bool = False
 
 
 _METHODS = {
     method.name: method
     for method in (
-        DeferralMethod("brownian", "the paper's model as printed, open loop", False, False, False, False),
+        DeferralMethod("brownian", "the paper's model as printed, open loop", False, False),
+        DeferralMethod("steady", "the same, but for a drift that k rows cannot tell from none", False, True),
+        DeferralMethod("correlated", "steady, with the covariance of the streams", True, True),
+        DeferralMethod("calibrated", "the model, with the hit rate held at the belief", True, True, True, 0.125),
         DeferralMethod(
-            "steady", "the same, but for a drift that k rows cannot tell from none", False, True, False, False
+            "economical", "calibrated, with only the share of time held at the belief", True, True, True, 1.0, True
         ),
-        DeferralMethod("correlated", "steady, with the covariance of the streams", True, True, False, False),
-        DeferralMethod("calibrated", "the model, with the hit rate held at the belief", True, True, True, True),
-        DeferralMethod("economical", "the model, with only the share of time held", True, True, False, True),
     )
 }
 DEFAULT_METHOD = "calibrated"
