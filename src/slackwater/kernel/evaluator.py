@@ -194,8 +194,8 @@ class StandingEvaluator:
         if linear:
             pull = np.zeros_like(drift) if self.options.value_and_drift else drift
             wait = model.deferral(epsilon * scale, pull, np.sqrt(variance), held.belief, held.z)
-            if held.spent is not None:
-                wait = held.spent.lengthened(
+            if held.lengthening is not None:
+                wait = held.lengthening.lengthened(
                     wait, spending.to_spend(held.earned, held.mean_ticks) * self.believed.period
                 )
         else:

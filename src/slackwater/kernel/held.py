@@ -38,8 +38,8 @@ _LONGEST = 6e4  # of half a word
 class Held:
     """Some queries' answers: the value, the tick it was given at, the bound then; caution, and what it rests on.
 
-    ``relative`` is None where no query has a relative bound, ``spent`` where nothing is earned. ``rows`` is where they
-    were taken from.
+    ``relative`` is None where no query has a relative bound, ``lengthening`` where nothing is earned. ``rows`` is where
+    they were taken from.
     """
 
     rows: NDArray[np.int32]
@@ -54,7 +54,7 @@ class Held:
     earned: Floats
     belief: Floats
     z: Floats
-    spent: Lengthening | None
+    lengthening: Lengthening | None
 
     def epsilon(self) -> Floats:
         """The bound that the held value promised."""
@@ -78,7 +78,7 @@ class HeldAnswers:
             self._beliefs, kind = np.unique(queries.belief, return_inverse=True)
             self._kind = kind.astype(np.int32)
         self._zs = two_sided_quantile(self._beliefs)
-        self._spent = Lengthening.of(self._beliefs) if spends else None
+        self._lengthening = Lengthening.of(self._beliefs) if spends else None
 
     def _lay(self, memory: NDArray[Any]) -> None:
         """Have the rows in ``memory``, one at the beginning of each piece of it."""
@@ -115,11 +115,15 @@ class HeldAnswers:
         wide, short = rows.view(np.float64), rows.view(np.float16)
         bound = wide[:, 1]
         if len(self._beliefs) == 1:
-            belief, z, spent = np.broadcast_to(self._beliefs, size), np.broadcast_to(self._zs, size), self._spent
+            belief, z, lengthening = (
+                np.broadcast_to(self._beliefs, size),
+                np.broadcast_to(self._zs, size),
+                self._lengthening,
+            )
         else:
             kind = self._kind[due]
             belief, z = self._beliefs[kind], self._zs[kind]
-            spent = None if self._spent is None else self._spent.each(kind)
+            lengthening = None if self._lengthening is None else self._lengthening.each(kind)
         return Held(
             rows,
             wide[:, 0].copy(),
@@ -130,10 +134,10 @@ class HeldAnswers:
             (rows[:, _LASTING] & _LEARNED).view(np.float32).astype(np.float64),
             short[:, _MEAN_TICKS].astype(np.float64),
             rows[:, _LASTING].astype(np.uint8),
-            np.zeros(0) if spent is None else short[:, _EARNED].astype(np.float64),
+            np.zeros(0) if lengthening is None else short[:, _EARNED].astype(np.float64),
             belief,
             z,
-            spent,
+            lengthening,
         )
 
     def put(self, due: Ints, held: Held, tick: int) -> None:
@@ -144,7 +148,7 @@ class HeldAnswers:
         rows[:, _CAUTION] = _rounded(held.caution)
         rows[:, _LASTING] = _rounded(held.lasting) | held.count
         short[:, _MEAN_TICKS] = np.minimum(held.mean_ticks, _LONGEST)
-        if held.spent is not None:
+        if held.lengthening is not None:
             short[:, _EARNED] = np.clip(held.earned, -_LONGEST, _LONGEST)
         rows[:, _TICK] = tick
         np.put(self._rows, self._places(due), rows.view(_ROW).ravel(), mode="clip")
@@ -162,7 +166,7 @@ class HeldAnswers:
             "tick": self._whole[:, _TICK].copy(),
             "count": self._whole[:, _LASTING].astype(np.uint8),
         }
-        return own if self._spent is None else own | {"earned": self._short[:, _EARNED].copy()}
+        return own if self._lengthening is None else own | {"earned": self._short[:, _EARNED].copy()}
 
     def resume(self, snapshot: dict[str, NDArray[Any]], into: slice | Ints) -> None:
         """Go on from the rows of a snapshot."""

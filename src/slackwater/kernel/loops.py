@@ -67,9 +67,9 @@ class Loops:
         held.mean_ticks = mean + 0.1 * (ticks - mean)
         held.mean_ticks[untold] = mean[untold]
         before, ends = held.caution, held.belief
-        if held.spent is not None:
-            could = spending.to_spend(held.earned, held.mean_ticks)
-            ends = held.spent.end_belief(held.belief, np.maximum(ticks, 1.0), could)
+        if held.lengthening is not None:
+            could = spending.to_spend(held.earned, mean)  # as when the deferral was set
+            ends = held.lengthening.end_belief(held.belief, np.maximum(ticks, 1.0), could)
         held.caution = calibration.moved(before, missed, ends, step)
         held.caution[untold] = before[untold]
         if self._linear:
@@ -99,7 +99,7 @@ class Loops:
         # A share of time: a long deferral counts for more. However many are audited, the loop is as quick.
         weight = np.minimum(stood / mean[chosen], 4.0) * step[chosen] * (_SLOWLY / ratio)
         held.lasting[chosen] = calibration.moved(held.lasting[chosen], wrong, belief, weight)
-        if held.spent is not None:
+        if held.lengthening is not None:
             held.earned[chosen] = spending.after(held.earned[chosen], stood, wrong, belief, mean[chosen], ratio)
 
 
