@@ -19,6 +19,7 @@ from slackwater.spark.completeness import new_promise, observed_events
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.query import DEFAULT_SHARDS
 from slackwater.spark.state_text import as_text, from_text
+from slackwater.spark.workers import settle_worker
 
 _EVENT = "__sw_event_us"
 _MS_US = 1000
@@ -75,6 +76,7 @@ def ordered(
     columns = events.columns
 
     def deliver(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        settle_worker()
         return deliver_shard(columns, frames, state)
 
     grouped = stream.groupBy("__sw_shard")

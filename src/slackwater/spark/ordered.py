@@ -39,6 +39,7 @@ from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, numbere
 from slackwater.spark.results import observe_parcels, observe_results
 from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.waiting import Waiting
+from slackwater.spark.workers import settle_worker
 
 _MS_US = 1000
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
@@ -67,6 +68,7 @@ def ordered_windows(
     stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name)
 
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        settle_worker()
         return advance_shard(window, len(inputs), slack, frames, state, with_edges=plan.measure is Measure.TIME)
 
     parcels = stream.groupBy("shard").applyInPandasWithState(

@@ -19,6 +19,7 @@ from slackwater.kernel.record_store import stable_order
 from slackwater.kernel.rows import Ints
 from slackwater.spark.sharding import shard_keys
 from slackwater.spark.state_text import as_text, from_text
+from slackwater.spark.workers import settle_worker
 
 PARCEL_SCHEMA = "time timestamp, shard int, first bigint, rows string"
 RESULTS_SCHEMA = "results binary, count bigint, start_us bigint, end_us bigint"
@@ -43,6 +44,7 @@ def packer(
     numbers = shard_keys(shards)
 
     def pack_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
@@ -74,6 +76,7 @@ def result_opener(
     """For ``mapInArrow``: parcels of results in, results of (start, end, key, values …) out, or without ``starts``."""
 
     def open_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
         for batch in batches:
             for parcel in batch.column(0):
                 yield opened(parcel.as_buffer().to_pybytes(), whole, starts=starts)

@@ -35,6 +35,7 @@ from slackwater.spark.standing_desk import TOLD, TOLD_TYPE, StandingSpec, observ
 from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.supervisor import supervisor_of
 from slackwater.spark.weights_table import WeightsTable
+from slackwater.spark.workers import settle_worker
 
 
 def standing(
@@ -195,6 +196,7 @@ def evaluated(
     )
 
     def evaluate(key: Any, parts: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
+        settle_worker()
         frame = pd.concat(list(parts), ignore_index=True)
         number = keys.index(int(key[0]))
         data = frame[frame["stream"].notna()]
