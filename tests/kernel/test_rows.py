@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.kernel import Rows
+from slackwater.kernel.order import by_group
 
 DOUBLES = st.floats(width=64, allow_nan=True) | st.integers(-3, 70_000).map(float) | st.just(-0.0)
 
 
-@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.integers(0, 300), DOUBLES)))
-def test_rows_come_back_bit_for_bit(rows: list[tuple[int, int, float]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(-(2**62), 2**62) | st.integers(0, 99), st.integers(0, 300), DOUBLES)),
+    st.sampled_from([lambda row: 0, lambda row: row[0], lambda row: (row[1] // 99, row[0])]),
+)
+def test_rows_come_back_bit_for_bit(rows: list[tuple[int, int, float]], order: Callable[..., Any]) -> None:
+    """In any order, by time, and by group."""
+    rows = [(at, key // 99, value) for at, key, value in sorted(rows, key=order)]
     at, keys, values = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
     written = Rows.of(at, keys, [values])
     read = Rows.from_bytes(written.to_bytes())
@@ -28,3 +37,20 @@ def test_rows_come_back_bit_for_bit(rows: list[tuple[int, int, float]]) -> None:
 def test_a_number_takes_as_few_bytes_as_hold_it(value: list[float], bytes_each: int) -> None:
     (few, many) = (len(Rows.of(range(10), [0] * 10, [value * 5] * n).to_bytes().partition(b"\n")[2]) for n in (1, 2))
     assert many - few == 10 * bytes_each
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20) | st.integers(-(2**62), 2**62), st.integers(0, 3) | st.integers(0, 2**40)))
+)
+def test_by_group_is_a_stable_sort(rows: list[tuple[int, int]]) -> None:
+    """Whether the three numbers fit one or not."""
+    given_rows = Rows.of([at for at, _ in rows], [key for _, key in rows], [range(len(rows))])
+    found, places = by_group(given_rows)
+    order = sorted(range(len(rows)), key=lambda place: (rows[place][1], rows[place][0]))
+    assert places.tolist() == found.values[0].tolist() == order
+    assert [*zip(found.attribute.tolist(), found.keys.tolist(), strict=True)] == [rows[place] for place in order]
+
+
+def test_a_group_is_told_once() -> None:
+    (few, many) = (len(Rows.of(range(n), np.arange(n) // 1_000).to_bytes()) for n in (10_000, 11_000))
+    assert many - few < 1_100, "a step of one byte a row, and some for the group"

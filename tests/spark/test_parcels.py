@@ -63,7 +63,7 @@ def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> 
     """Every batch in two tasks; the heartbeat trails by five seconds."""
     states: dict[int, State] = {}
     found: list[dict[str, Any]] = []
-    pack = packer(shards, partial(panes_of, spec) if takes_panes(spec, None) else None)
+    pack = packer(shards, spec.grouped, partial(panes_of, spec) if takes_panes(spec) else None)
     for number, table in enumerate(batches):
         halves = (table.slice(0, 150), table.slice(150))
         parcels = pa.Table.from_batches(p for half in halves for p in pack(iter(half.to_batches(40)))).to_pandas()
@@ -71,7 +71,7 @@ def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> 
             state = states.setdefault(shard, State())
             state.watermark_ms = ORIGIN_US // 1000 + (number + 1) * 10_000 - 5_000 - 1
             mine = parcels[parcels["shard"] == shard]
-            for frame in advance_shard(spec, 1, None, [mine], state):  # type: ignore[arg-type]
+            for frame in advance_shard(spec, 1, [mine], state):  # type: ignore[arg-type]
                 results = [row for parcel in frame["results"] for row in opened(parcel, whole).to_pylist()]
                 assert (frame["count"].sum(), frame["end_us"].max()) == (len(results), max(r["end"] for r in results))
                 found += results

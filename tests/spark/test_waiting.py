@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.kernel import Rows
+from slackwater.kernel.order import by_group, in_order
 from slackwater.spark import waiting as module
-from slackwater.spark.parcels import Key, in_order, numbered, sealed, unsealed
+from slackwater.spark.parcels import Key, numbered, sealed, unsealed
 from slackwater.spark.waiting import Waiting
 
 KEYS: list[Key] = ["a", None, "c"]
@@ -24,32 +25,38 @@ def listed(rows: Rows, names: list[Key]) -> list[tuple[int, int, Key]]:
     return [(at, int(number), names[key]) for at, number, key in columns]
 
 
-@given(batches=st.lists(st.tuples(PARCELS, st.integers(0, 30)), max_size=6), many=st.sampled_from([2, 64]))
+@given(
+    batches=st.lists(st.tuples(PARCELS, st.integers(0, 30)), max_size=6),
+    many=st.sampled_from([2, 64]),
+    grouped=st.booleans(),
+)
 def test_what_the_heartbeat_has_passed_comes_out_once_in_the_order_of_arrival(
-    batches: list[tuple[list[list[tuple[int, int]]], int]], many: int
+    batches: list[tuple[list[list[tuple[int, int]]], int]], many: int, grouped: bool
 ) -> None:
     """The value of a row is its number in the order of arrival."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_MANY", many)
         patch.setattr(module, "_WHOLE", 2)
-        waiting, heartbeat, arrived = Waiting(), 0, 0
+        waiting, heartbeat, arrived = Waiting(grouped=grouped), 0, 0
         held: list[tuple[int, int, Key]] = []
         for parcels, rise in batches:
             for parcel in parcels:
                 # no row is late, as under Spark; inside a parcel rows of one time arrived in their order
                 at = [heartbeat + after for after, _ in parcel]
-                rows = in_order(Rows.of(at, [key for _, key in parcel], [np.arange(arrived, arrived + len(parcel))]))
+                rows = Rows.of(at, [key for _, key in parcel], [np.arange(arrived, arrived + len(parcel))])
+                rows = by_group(rows)[0] if grouped else in_order(rows)
                 arrived += len(parcel)
                 waiting.parcels.append(sealed(list(KEYS), rows))
                 held += listed(rows, KEYS)
             heartbeat += rise
-            waiting = Waiting.from_text(waiting.to_text())
+            waiting = Waiting.from_text(waiting.to_text(), grouped=grouped)
             numbers: dict[Key, int] = {}
             ready = waiting.release(heartbeat)
             found = numbered(ready, numbers) if ready else Rows.none(1)
-            # ties: sorted by time alone, they are in the order of arrival
-            by_time = sorted(listed(found, list(numbers)), key=lambda row: row[0])
-            assert by_time == sorted((row for row in held if row[0] < heartbeat), key=lambda row: row[:2])
+            # ties: sorted by time alone (and group), they are in the order of arrival
+            by_time = sorted(listed(found, list(numbers)), key=lambda row: (row[0], KEYS.index(row[2]) * grouped))
+            passed = (row for row in held if row[0] < heartbeat)
+            assert by_time == sorted(passed, key=lambda row: (row[0], KEYS.index(row[2]) * grouped, row[1]))
             held = [row for row in held if row[0] >= heartbeat]
             assert waiting.first() == min((at for at, _, _ in held), default=None)
 
@@ -72,4 +79,4 @@ def test_the_later_half_of_a_parcel_is_not_opened_again(monkeypatch: pytest.Monk
 def test_many_small_parcels_become_few() -> None:
     waiting = Waiting(sealed(["a"], Rows.of([at])) for at in range(1_000))
     assert waiting.release(500) and len(waiting.parcels) < 20
-    assert [int(at) for _, rows in waiting.release(None) for at in rows.attribute] == list(range(500, 1_000))
+    assert [int(at) for _, rows in waiting.release(1_000) for at in rows.attribute] == list(range(500, 1_000))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slackwater.kernel.order import by_group, stable_order
 from slackwater.kernel.rows import Ints, Rows
 
 BUCKETS = 1024
@@ -17,13 +19,18 @@ class RecordStore:
     attribute, and a batch is dealt out to them by a radix sort of bucket numbers. A bucket is put in order
     once, when the heartbeat passes it. Rows above the ring wait beside it, and are dealt out when the ring
     reaches them; if many do, the buckets are made wider.
+
+    The window buffer is in the order of the attribute; ``grouped``, it is in that order inside each group, which is
+    what windows of groups are made of. ``fresh`` tells which of its rows came with the last release.
     """
 
-    def __init__(self, columns: int, bucket_width: int = 1) -> None:
+    def __init__(self, columns: int, bucket_width: int = 1, *, grouped: bool = False) -> None:
         self.columns = columns
         self.bucket_width = bucket_width
+        self.grouped = grouped
         self.window = Rows.none(columns)
-        self._ring: list[list[Rows]] = [[] for _ in range(BUCKETS)]
+        self.fresh: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        self._ring: list[list[Rows]] = []
         self._low: int | None = None  # the bucket number at the ring's start
         self._beyond: list[Rows] = []
         self.held = 0
@@ -38,17 +45,18 @@ class RecordStore:
         low = int(number.min())
         if self._low is None:
             self._low = low
+            self._ring = [[] for _ in range(BUCKETS)]
         elif low < self._low:
             self._rewind(low)
         self._deal(rows, number)
 
     def release(self, heartbeat: int) -> Rows:
-        """The rows below the heartbeat, in order, ties in the order of their arrival; the window buffer gets them too.
+        """The rows below the heartbeat, by attribute, ties in the order of arrival; the window buffer gets them too.
 
         # differs: a row at the heartbeat waits until the heartbeat is past it, since more of its instant may come.
         """
         if self._low is None or not self.held:
-            return Rows.none(self.columns)
+            return self._keep(Rows.none(self.columns))
         last = heartbeat // self.bucket_width
         out: list[Rows] = []
         while self.held:
@@ -71,21 +79,23 @@ class RecordStore:
                 break
         released = Rows.concat(out, self.columns)
         self.held -= len(released)
-        self.window = Rows.concat([self.window, released], self.columns)
-        return released
+        return self._keep(released)
 
     def pass_on(self, rows: Rows, heartbeat: int) -> Rows:
-        """``insert`` and ``release``; rows of a few stretches, each in order, are merged if no others are held."""
+        """``insert`` and ``release``; rows that need not wait are not dealt out where there is a shorter way.
+
+        A grouped window buffer puts them in order itself; a few stretches, each in order, are merged.
+        """
         if not self.held and len(rows) and int(rows.attribute.max()) < heartbeat:
+            if self.grouped:
+                return self._keep(rows)
             falls = np.count_nonzero(rows.attribute[1:] < rows.attribute[:-1])
             if falls < _STRETCHES:
-                released = rows.take(np.argsort(rows.attribute, kind="stable")) if falls else rows
-                self.window = Rows.concat([self.window, released], self.columns)
-                return released
+                return self._keep(rows.take(np.argsort(rows.attribute, kind="stable")) if falls else rows)
         self.insert(rows)
         return self.release(heartbeat)
 
-    def forget(self, keep: slice | Ints) -> None:
+    def forget(self, keep: slice | Ints | NDArray[np.bool_]) -> None:
         """Keep only these rows of the window buffer."""
         self.window = self.window.take(keep)
 
@@ -99,6 +109,17 @@ class RecordStore:
             return None
         bucket = next((bucket for bucket in self._in_order() if bucket), self._beyond)
         return min(int(rows.attribute.min()) for rows in bucket)
+
+    def _keep(self, released: Rows) -> Rows:
+        old = len(self.window)
+        joined = Rows.concat([self.window, released], self.columns)
+        if self.grouped and len(released):
+            self.window, places = by_group(joined)
+            self.fresh = places >= old
+        else:
+            self.window = joined
+            self.fresh = np.arange(len(joined)) >= old
+        return released
 
     def _empty(self, number: int, heartbeat: int) -> list[Rows]:
         rows = Rows.concat(self._ring[number % BUCKETS], self.columns)
@@ -175,14 +196,3 @@ class RecordStore:
     def _in_order(self) -> list[list[Rows]]:
         assert self._low is not None
         return [self._ring[(self._low + i) % BUCKETS] for i in range(BUCKETS)]
-
-
-def stable_order(attribute: Ints, start: int, width: int) -> Ints:
-    """The order of numbers from ``start`` on, less than ``width`` above it; those that are equal stay as they are."""
-    if width <= 1 << 16:
-        return np.argsort((attribute - start).astype(np.uint16), kind="stable")
-    if width <= 1 << 32:  # two passes of the radix sort, low half first
-        offset = attribute - start
-        order = np.argsort((offset & 0xFFFF).astype(np.uint16), kind="stable")
-        return order[np.argsort((offset[order] >> 16).astype(np.uint16), kind="stable")]
-    return np.argsort(attribute, kind="stable")

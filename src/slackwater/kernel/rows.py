@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_FEW = 4  # rows of a group: with fewer it takes more to tell its beginning than its rows
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
@@ -64,36 +66,73 @@ class Rows:
         return Rows(self.attribute[index], self.keys[index], tuple(column[index] for column in self.values))
 
     def to_bytes(self) -> bytes:
-        """The rows as bytes, without pickling, each column in as few as hold it exactly."""
-        # In order a row is close to the one before it: the steps are shorter than the distances from the least.
-        steps = _steps(self.attribute)
-        at = _packed_whole(self.attribute if steps is None else steps)
-        columns = [at, _packed_whole(self.keys), *(_packed(c) for c in self.values)]
-        start = None if steps is None else int(self.attribute[0])
-        head = json.dumps([len(self), start, [[column.dtype.str, low] for column, low in columns]]).encode() + b"\n"
+        """The rows as bytes, without pickling, each column in as few as hold it exactly.
+
+        In order a row is close to the one before it: steps are shorter than distances from the least. Where rows are
+        in order by group, a group is told once, with its first row.
+        """
+        runs = _runs(self)
+        steps = _steps(self.attribute, np.zeros(1, dtype=np.int64)) if runs is None else runs.steps
+        whole = [self.attribute if steps is None else steps]
+        whole += [self.keys] if runs is None else [runs.keys, runs.counts, runs.firsts]
+        start = None if steps is None or runs is not None else int(self.attribute[0])
+        columns = [*(_packed_whole(c) for c in whole), *(_packed(c) for c in self.values)]
+        told = [[len(column), column.dtype.str, low] for column, low in columns]
+        head = json.dumps([start, runs is not None, told]).encode() + b"\n"
         return b"".join([head, *(column.tobytes() for column, _ in columns)])
 
     @classmethod
     def from_bytes(cls, data: bytes, start: int = 0) -> Rows:
         """The rows that ``to_bytes`` wrote, where they begin."""
         begin, start = start, data.index(b"\n", start) + 1
-        count, first, packed = json.loads(data[begin:start])
+        first, grouped, told = json.loads(data[begin:start])
         found = []
-        for kind, low in packed:
+        for count, kind, low in told:
             column = np.frombuffer(data, np.dtype(kind), count, start)
             start += column.nbytes
             found.append(column if low is None else column.astype(np.int64) + low)
-        at, keys, *values = found
-        if first is not None:
-            at = np.cumsum(at) + first
+        if grouped:
+            steps, keys, counts, firsts, *values = found
+            at = np.cumsum(steps)
+            at += np.repeat(firsts - at[np.cumsum(counts) - counts], counts)
+            keys = np.repeat(keys, counts)
+        else:
+            at, keys, *values = found
+            if first is not None:
+                at = np.cumsum(at) + first
         return cls(at, keys, tuple(value.astype(np.float64) for value in values))
 
 
-def _steps(column: Ints) -> Ints | None:
-    """From each number to the next, if they are in order and no step is too long."""
-    if len(column) < 2 or int(column[-1]) - int(column[0]) > np.iinfo(np.uint32).max:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Runs:
+    """The groups of rows in their order: how many rows each has, its first one, and the steps inside of them."""
+
+    steps: Ints
+    keys: Ints
+    counts: Ints
+    firsts: Ints
+
+
+def _runs(rows: Rows) -> _Runs | None:
+    """The groups, if the rows are in their order, and inside each by the attribute, and a group has several rows."""
+    keys = rows.keys
+    if not len(keys) or np.any(keys[1:] < keys[:-1]):
+        return None
+    begins = np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+    if len(begins) * _FEW > len(keys):
+        return None
+    steps = _steps(rows.attribute, begins)
+    if steps is None:
+        return None
+    return _Runs(steps, keys[begins], np.diff(begins, append=len(keys)), rows.attribute[begins])
+
+
+def _steps(column: Ints, begins: Ints) -> Ints | None:
+    """From each number to the next, but for those that begin a run, if all runs are in order."""
+    if len(column) < 2:
         return None
     steps = np.diff(column, prepend=column[:1])
+    steps[begins] = 0
     return steps if int(steps.min()) >= 0 else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater.kernel.intervals import aggregate_intervals
 from slackwater.kernel.rows import Floats, Ints, Rows
@@ -30,6 +31,11 @@ class WindowSpec:
     per_key: bool = False
     aggregates: tuple[tuple[str, int], ...] = ()
     landmark: int | None = None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether its rows are best kept by group: each window is one group's, of a stretch of the attribute."""
+        return not self.tuples and self.landmark is None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,58 +61,79 @@ class Results:
             yield Results(self.start[part], self.end[part], self.keys[part], tuple(c[part] for c in self.aggregates))
 
 
-def generate(spec: WindowSpec, window: Rows, fresh: Rows, after: int | None, heartbeat: int, seen: Ints) -> Results:
-    """The results that ``fresh`` rows complete; ``window`` holds the older rows and the fresh, in order.
+def generate(
+    spec: WindowSpec, window: Rows, fresh: NDArray[np.bool_], after: int | None, heartbeat: int, seen: Ints
+) -> Results:
+    """The results that the ``fresh`` rows of the ``window`` buffer complete; it is grouped where the spec says so.
 
     For time windows with SLIDE these are the windows that end above ``after`` and at or below ``heartbeat``.
     ``seen`` holds how many tuples came before the window buffer (per group if the spec counts so).
     """
     if spec.tuples:
-        return _tuples(spec, window, len(fresh), seen)
+        return _tuples(spec, window, int(np.count_nonzero(fresh)), seen)
+    codes = _codes(window.keys)
     if spec.slide is None:
-        return _per_row(spec, window, len(fresh))
-    order, codes = _by_key(window)
-    rows = window.take(order)
-    group, ends = _ends(rows.attribute, codes[order], spec.length, spec.slide, after, heartbeat)
-    low, high = _found(rows.attribute, codes[order], group, ends - spec.length, ends)
-    return _results(spec, rows, low, high, ends - spec.length, ends, rows.keys[low])
+        return _per_row(spec, window, codes, fresh)
+    group, ends = _ends(window.attribute, codes, spec.length, spec.slide, after, heartbeat)
+    low, high = _found(window.attribute, codes, group, ends - spec.length, ends)
+    return _results(spec, window, low, high, ends - spec.length, ends, window.keys[low])
 
 
-def _per_row(spec: WindowSpec, window: Rows, fresh: int) -> Results:
-    """The windows (t − length, t] of the last ``fresh`` rows, in their order."""
-    old = len(window) - fresh
-    at, keys = window.attribute[old:], window.keys[old:]
-    if _one_group(window):
-        low = np.searchsorted(window.attribute, at - spec.length + 1)
-        return _results(spec, window, low, _ties_end(window.attribute)[old:], at - spec.length, at, keys)
-    order, codes = _by_key(window)
-    rows, group = window.take(order), codes[order]
-    found = tuple(np.empty(fresh) for _ in spec.aggregates)
+def _codes(keys: Ints) -> Ints:
+    """The groups of rows that are in their order, counted from 0."""
+    codes = np.zeros(len(keys), dtype=np.int64)
+    if len(keys) and keys[0] != keys[-1]:
+        np.cumsum(keys[1:] != keys[:-1], out=codes[1:])
+    return codes
+
+
+def _per_row(spec: WindowSpec, rows: Rows, group: Ints, fresh: NDArray[np.bool_]) -> Results:
+    """The windows (t − length, t] of the fresh rows, in their order: by group, then by time."""
+    count = int(np.count_nonzero(fresh))
+    at, keys = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    found = tuple(np.empty(count) for _ in spec.aggregates)
+    done = 0
     # A few groups at a time, so that all that is made on the way stays in the cache.
     for part in _stretches(group):
-        some, own, place = rows.take(part), group[part], order[part] - old
-        mine = np.flatnonzero(place >= 0)
-        (low,) = _found(some.attribute, own, own[mine], some.attribute[mine] - spec.length + 1)
-        high = _ties_end(some.attribute, own)[mine]
-        for column, answer in zip(_aggregates(spec, some, low, high), found, strict=True):
-            answer[place[mine]] = column  # handed out in the order of the attribute
+        some, own = rows.take(part), group[part]
+        mine = _places(fresh[part])
+        here = some.attribute[mine]
+        if own[0] == own[-1]:
+            low = np.searchsorted(some.attribute, here - spec.length + 1)
+        else:
+            (low,) = _found(some.attribute, own - own[0], own[mine] - own[0], here - spec.length + 1)
+        answers = slice(done, done + len(here))
+        at[answers], keys[answers] = here, some.keys[mine]
+        for column, answer in zip(_aggregates(spec, some, low, _ties_end(some, own)[mine]), found, strict=True):
+            answer[answers] = column
+        done += len(here)
     return Results(at - spec.length, at, keys, found)
+
+
+def _places(chosen: NDArray[np.bool_]) -> Ints | slice:
+    """Where it is true; as a slice, which copies nothing, if those are neighbours."""
+    places = np.flatnonzero(chosen)
+    if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
 
 
 def _stretches(group: Ints) -> list[slice]:
     """Whole groups, so many that they are some rows together; rows are in the order of groups."""
+    if not len(group):
+        return []
     edges = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(group))
     last = np.flatnonzero(np.diff(edges // _STRETCH, append=-1))
     ends = edges[last].tolist()
     return [slice(start, end) for start, end in itertools.pairwise([0, *ends])]
 
 
-def _ties_end(attribute: Ints, group: Ints | None = None) -> Ints:
-    """Behind the last row of each row's instant (and group); rows are in order."""
-    same = attribute[1:] == attribute[:-1]
-    if group is not None:
+def _ties_end(rows: Rows, group: Ints) -> Ints:
+    """Behind the last row of each row's instant and group; rows are in order."""
+    same = rows.attribute[1:] == rows.attribute[:-1]
+    if group[0] != group[-1]:
         same &= group[1:] == group[:-1]
-    ends = np.arange(1, len(attribute) + 1)
+    ends = np.arange(1, len(rows) + 1)
     tied = np.flatnonzero(same)  # to the row behind them
     if len(tied):
         last = np.flatnonzero(np.diff(tied, append=-1) != 1)

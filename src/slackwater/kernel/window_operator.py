@@ -15,10 +15,10 @@ from slackwater.kernel.window_generator import Results, WindowSpec, generate
 _NOTHING = int(np.iinfo(np.int64).min)
 
 
-def takes_panes(spec: WindowSpec, slack: int | None) -> bool:
-    """Whether the rows of a window can be reduced to panes before they wait; a slack is counted in rows."""
+def takes_panes(spec: WindowSpec) -> bool:
+    """Whether the rows of a window can be reduced to panes before they wait."""
     known = all(name in MERGEABLE for name, _ in spec.aggregates)
-    return spec.landmark is not None and spec.slide is not None and not slack and known
+    return spec.landmark is not None and spec.slide is not None and known
 
 
 def panes_of(spec: WindowSpec, rows: Rows) -> Rows:
@@ -44,8 +44,9 @@ class WindowOperator:
     def __init__(self, spec: WindowSpec, columns: int, *, slack: int | None = None, bucket_width: int = 1) -> None:
         self.spec = spec
         self.slack = slack
-        self.in_panes = takes_panes(spec, slack)
-        self.store = RecordStore(pane_columns(columns) if self.in_panes else columns, bucket_width)
+        self.in_panes = takes_panes(spec) and not slack  # which is counted in rows
+        stored = pane_columns(columns) if self.in_panes else columns
+        self.store = RecordStore(stored, bucket_width, grouped=spec.grouped)
         self.heartbeat = _NOTHING
         self.late = 0
         self.on_time = 0
@@ -86,7 +87,7 @@ class WindowOperator:
         if self.spec.tuples:
             self._count(fresh)
         after = None if before == _NOTHING else before
-        results = generate(self.spec, self.store.window, fresh, after, heartbeat, self._seen)
+        results = generate(self.spec, self.store.window, self.store.fresh, after, heartbeat, self._seen)
         self._forget()
         return results
 
@@ -151,12 +152,12 @@ class WindowOperator:
             self.store.forget(keep)
             self._seen = self._seen[keep]
             return
-        # Rows are in order, so those to keep are the tail.
         if self.spec.slide is None:
             least = self.heartbeat - self.spec.length + 1
         else:
             least = ((self.heartbeat - self.spec.length) // self.spec.slide + 1) * self.spec.slide
-        self.store.forget(slice(int(np.searchsorted(window.attribute, least)), None))
+        if int(window.attribute.min()) < least:
+            self.store.forget(window.attribute >= least)
 
     def to_bytes(self) -> bytes:
         """Everything that must survive, as bytes."""

@@ -60,16 +60,15 @@ def ordered_windows(
     group = group_key(plan, keys)
     rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"), group)
     window = _spec(spark, plan)
-    slack = plan.method_options.get("slack_rows")
     # Where panes will do, the task that read the rows makes them: next to nothing travels, and waits.
-    reduce = partial(panes_of, window) if takes_panes(window, slack) else None
-    pack = packer(shards if plan.sharded else 1, reduce)
+    reduce = partial(panes_of, window) if takes_panes(window) else None
+    pack = packer(shards if plan.sharded else 1, window.grouped, reduce)
     parcels = rows.select("at", "key", *inputs).mapInArrow(pack, PARCEL_SCHEMA)
     stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name)
 
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         settle_worker()
-        return advance_shard(window, len(inputs), slack, frames, state, with_edges=plan.measure is Measure.TIME)
+        return advance_shard(window, len(inputs), frames, state, with_edges=plan.measure is Measure.TIME)
 
     parcels = stream.groupBy("shard").applyInPandasWithState(
         advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.EventTimeTimeout
@@ -93,7 +92,6 @@ def ordered_windows(
 def advance_shard(
     window: WindowSpec,
     columns: int,
-    slack: int | None,
     frames: Iterable[pd.DataFrame],
     state: GroupState,
     *,
@@ -101,23 +99,24 @@ def advance_shard(
 ) -> Iterator[pd.DataFrame]:
     """One shard takes its parcels and the heartbeat, and gives the results that are complete, in parcels.
 
-    Beside each stand the number of its results and, ``with_edges``, the newest window, in microseconds.
+    Beside each stand the number of its results and, ``with_edges``, the newest window, in microseconds. Only the
+    heartbeat judges: a row that Spark handed over was counted as on time. So a SLACK in rows is kept by the method that
+    decides the heartbeat, as on the native path, and not by the operator, which would leave out rows uncounted.
     """
-    operator = WindowOperator(window, columns, slack=slack)
+    operator = WindowOperator(window, columns)
     numbers: dict[Key, int] = {}
-    waiting = Waiting()
+    waiting = Waiting(grouped=window.grouped)
     if state.exists:
         saved, data, held = state.get
         numbers = {key: number for number, key in enumerate(json.loads(saved))}
         operator.resume(from_text(data, "zstd"))
-        waiting = Waiting.from_text(held)
+        waiting = Waiting.from_text(held, grouped=window.grouped)
     for frame in frames:
         waiting.parcels += zip(frame["first"].tolist(), frame["rows"], strict=True)
     watermark_ms = state.getCurrentWatermarkMs()
     # The watermark is a millisecond below the heartbeat; before the first one it is the epoch.
     heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else None
-    # A slack is counted in rows, of which the operator must hold all.
-    ready = waiting.release(None if slack else _BEFORE_ALL if heartbeat is None else heartbeat)
+    ready = waiting.release(_BEFORE_ALL if heartbeat is None else heartbeat)
     rows = numbered(ready, numbers) if ready else Rows.none(operator.store.columns)
     out = operator.push_panes(rows, heartbeat) if operator.in_panes else operator.push(rows, heartbeat)[0]
     keys = list(numbers)

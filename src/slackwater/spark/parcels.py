@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from slackwater.kernel import Results, Rows
-from slackwater.kernel.record_store import stable_order
+from slackwater.kernel.order import by_group, in_order
 from slackwater.kernel.rows import Ints
 from slackwater.spark.sharding import shard_keys
 from slackwater.spark.state_text import as_text, from_text
@@ -27,19 +27,21 @@ _ARROW_SCHEMA = pa.schema(
     {"time": pa.timestamp("us", tz="UTC"), "shard": pa.int32(), "first": pa.int64(), "rows": pa.string()}
 )
 _ROWS_AT_ONCE = 1 << 19
+_CLOSE = 1 << 16  # numbers this close are counted in an array, which takes less than looking each of them up
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Key = str | int | None
 Parcel = tuple[int, str]
-"""The least attribute of its rows; their keys and themselves, in order, as text, since it may wait as it is."""
+"""The least attribute of its rows; their keys and themselves, arranged, as text, since it may wait as it is."""
 
 
 def packer(
-    shards: int, reduce: Callable[[Rows], Rows] | None = None
+    shards: int, grouped: bool, reduce: Callable[[Rows], Rows] | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For ``mapInArrow``: rows of (attribute, key, inputs …) in, parcels out; of rows, or of what they reduce to.
 
-    The time of a parcel is its newest row's: no older than the heartbeat, so that Spark keeps it.
+    Rows are in order, ``grouped`` in that of their groups. The time of a parcel is its newest row's: no older than the
+    heartbeat, so that Spark keeps it.
     """
     numbers = shard_keys(shards)
 
@@ -49,10 +51,10 @@ def packer(
         for batch in batches:
             waiting.append(batch)
             if sum(part.num_rows for part in waiting) >= _ROWS_AT_ONCE:
-                yield _packed(pa.Table.from_batches(waiting), numbers, reduce)
+                yield _packed(pa.Table.from_batches(waiting), numbers, grouped, reduce)
                 waiting = []
         if any(part.num_rows for part in waiting):
-            yield _packed(pa.Table.from_batches(waiting), numbers, reduce)
+            yield _packed(pa.Table.from_batches(waiting), numbers, grouped, reduce)
 
     return pack_all
 
@@ -99,7 +101,7 @@ def opened(parcel: bytes, whole: bool, *, starts: bool = True) -> pa.RecordBatch
 
 
 def sealed(names: list[Key], rows: Rows) -> Parcel:
-    """A parcel of rows in order; ``names`` holds the keys that they count.
+    """A parcel of arranged rows; ``names`` holds the keys that they count.
 
     >>> _, text = sealed(["a", None], Rows.of([5, 7], [0, 1], [[1.0, np.nan]]))
     >>> names, rows = unsealed(text)
@@ -107,7 +109,7 @@ def sealed(names: list[Key], rows: Rows) -> Parcel:
     (['a', None], [5, 7], [0, 1], [1.0, nan])
     """
     packed = json.dumps(names).encode() + b"\n" + rows.to_bytes()
-    return int(rows.attribute[0]), as_text(packed, "zstd")
+    return int(rows.attribute.min()), as_text(packed, "zstd")
 
 
 def unsealed(text: str) -> tuple[list[Key], Rows]:
@@ -117,11 +119,11 @@ def unsealed(text: str) -> tuple[list[Key], Rows]:
     return json.loads(packed[:start]), Rows.from_bytes(packed, start)
 
 
-def together(parcels: Sequence[Parcel]) -> Parcel:
+def together(parcels: Sequence[Parcel], grouped: bool) -> Parcel:
     """Several parcels as one; rows that are equal in time stay in the order of their parcels."""
     numbers: dict[Key, int] = {}
     rows = numbered((unsealed(text) for _, text in parcels), numbers)
-    return sealed(list(numbers), in_order(rows))
+    return sealed(list(numbers), by_group(rows)[0] if grouped else in_order(rows))
 
 
 def numbered(parts: Iterable[tuple[list[Key], Rows]], numbers: dict[Key, int]) -> Rows:
@@ -133,45 +135,55 @@ def numbered(parts: Iterable[tuple[list[Key], Rows]], numbers: dict[Key, int]) -
     return Rows.concat(found, len(found[0].values) if found else 0)
 
 
-def in_order(rows: Rows) -> Rows:
-    """The rows by their attribute, ties as they are."""
-    at = rows.attribute
-    if np.all(at[1:] >= at[:-1]):
-        return rows
-    low, high = int(at.min()), int(at.max())
-    return rows.take(stable_order(at, low, high - low + 1))
-
-
-def _packed(table: pa.Table, numbers: list[int], reduce: Callable[[Rows], Rows] | None = None) -> pa.RecordBatch:
+def _packed(
+    table: pa.Table, numbers: list[int], grouped: bool, reduce: Callable[[Rows], Rows] | None
+) -> pa.RecordBatch:
     at, key, *values = table.combine_chunks().columns
-    encoded = key.combine_chunks().dictionary_encode(null_encoding="encode")
-    keys: list[Key] = encoded.dictionary.to_pylist()
+    keys, codes = _counted(key.combine_chunks())
     owner = _shards_of(keys, len(numbers))
     # keys in the order of their shards: those of a shard are neighbours, and a row's is counted from their first
     by_shard = np.argsort(owner, kind="stable")
     rank = np.empty(len(keys), dtype=np.int64)
     rank[by_shard] = np.arange(len(keys))
-    rows = Rows.of(at.to_numpy(), rank[encoded.indices.to_numpy()], [value.to_numpy() for value in values])
+    rows = Rows.of(at.to_numpy(), rank[codes], [value.to_numpy() for value in values])
     if reduce is not None:
         rows = reduce(rows)
-    shard_of = owner[by_shard][rows.keys]
-    rows = rows.take(np.argsort(shard_of, kind="stable"))
-    ends = np.cumsum(np.bincount(shard_of, minlength=len(numbers))).tolist()
+    shard_of = owner[by_shard].astype(np.int64)
+    if grouped:
+        rows, _ = by_group(rows)
+    else:
+        rows = rows.take(by_group(Rows(rows.attribute, shard_of[rows.keys], ()))[1])
+    ends = np.cumsum(np.bincount(shard_of[rows.keys], minlength=len(numbers))).tolist()
     key_ends = np.cumsum(np.bincount(owner, minlength=len(numbers))).tolist()
     times, owners, firsts, parcels = [], [], [], []
     for shard, number in enumerate(numbers):
         start, first = (ends[shard - 1], key_ends[shard - 1]) if shard else (0, 0)
         if ends[shard] == start:
             continue
-        part = in_order(rows.take(slice(start, ends[shard])))
+        part = rows.take(slice(start, ends[shard]))
         names = [keys[i] for i in by_shard[first : key_ends[shard]].tolist()]
         least, text = sealed(names, Rows(part.attribute, part.keys - first, part.values))
-        times.append(int(part.attribute[-1]))
+        times.append(int(part.attribute.max()))
         owners.append(number)
         firsts.append(least)
         parcels.append(text)
     columns = zip((times, owners, firsts, parcels), _ARROW_SCHEMA, strict=True)
     return pa.RecordBatch.from_arrays([pa.array(c, field.type) for c, field in columns], schema=_ARROW_SCHEMA)
+
+
+def _counted(key: pa.Array) -> tuple[list[Key], Ints]:
+    """The keys that there are, and which of them each row has."""
+    if pa.types.is_integer(key.type) and not key.null_count:
+        whole = key.to_numpy()
+        low = int(whole.min())
+        if int(whole.max()) - low < _CLOSE:
+            counts = np.bincount(whole - low)
+            found = np.flatnonzero(counts)
+            code = np.empty(len(counts), dtype=np.int64)
+            code[found] = np.arange(len(found))
+            return list((found + low).tolist()), code[whole - low]
+    encoded = key.dictionary_encode(null_encoding="encode")
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 
 def _shards_of(keys: list[Key], shards: int) -> NDArray[np.uint16]:

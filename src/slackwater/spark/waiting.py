@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from slackwater.kernel import Rows
 from slackwater.spark.parcels import Key, Parcel, sealed, together, unsealed
 
@@ -31,14 +29,15 @@ class Waiting:
     True
     """
 
-    def __init__(self, parcels: Iterable[Parcel] = ()) -> None:
+    def __init__(self, parcels: Iterable[Parcel] = (), *, grouped: bool = False) -> None:
         self.parcels = list(parcels)
+        self._grouped = grouped
 
     @classmethod
-    def from_text(cls, text: str) -> Waiting:
+    def from_text(cls, text: str, *, grouped: bool = False) -> Waiting:
         """From what ``to_text`` wrote."""
         lines = (line.partition(" ") for line in text.splitlines())
-        return cls((int(first), parcel) for first, _, parcel in lines)
+        return cls(((int(first), parcel) for first, _, parcel in lines), grouped=grouped)
 
     def to_text(self) -> str:
         """A line a parcel."""
@@ -48,20 +47,26 @@ class Waiting:
         """The least attribute that waits, or None."""
         return min((first for first, _ in self.parcels), default=None)
 
-    def release(self, heartbeat: int | None) -> list[tuple[list[Key], Rows]]:
-        """The rows below the heartbeat with the names of their groups; without a heartbeat, all of them."""
+    def release(self, heartbeat: int) -> list[tuple[list[Key], Rows]]:
+        """The rows below the heartbeat with the names of their groups."""
         kept: list[Parcel] = []
         released = []
         for first, text in self.parcels:
-            if heartbeat is not None and first >= heartbeat:
+            if first >= heartbeat:
                 kept.append((first, text))
                 continue
             names, rows = unsealed(text)
-            cut = len(rows) if heartbeat is None else int(np.searchsorted(rows.attribute, heartbeat))
-            released.append((names, rows.take(slice(0, cut))))
-            kept += _halves(names, rows.take(slice(cut, None)))
-        self.parcels = kept if len(kept) <= _MANY else _fewer(kept)
+            below, rest = _parted(rows, heartbeat)
+            released.append((names, below))
+            kept += _halves(names, rest)
+        self.parcels = kept if len(kept) <= _MANY else _fewer(kept, self._grouped)
         return released
+
+
+def _parted(rows: Rows, cut: int) -> tuple[Rows, Rows]:
+    """The rows below the cut, and the others."""
+    below = rows.attribute < cut
+    return (rows, rows.take(slice(0, 0))) if below.all() else (rows.take(below), rows.take(~below))
 
 
 def _halves(names: list[Key], rows: Rows) -> list[Parcel]:
@@ -69,12 +74,11 @@ def _halves(names: list[Key], rows: Rows) -> list[Parcel]:
         return []
     if len(rows) <= _WHOLE:
         return [sealed(names, rows)]
-    middle = (int(rows.attribute[0]) + int(rows.attribute[-1])) // 2
-    cut = int(np.searchsorted(rows.attribute, middle, side="right"))
-    return [sealed(names, part) for part in (rows.take(slice(0, cut)), rows.take(slice(cut, None))) if len(part)]
+    middle = (int(rows.attribute.min()) + int(rows.attribute.max())) // 2
+    return [sealed(names, part) for part in _parted(rows, middle + 1) if len(part)]
 
 
-def _fewer(parcels: Sequence[Parcel]) -> list[Parcel]:
+def _fewer(parcels: Sequence[Parcel], grouped: bool) -> list[Parcel]:
     """Small neighbours put together, until they are not small."""
     groups: list[list[Parcel]] = [[]]
     size = 0
@@ -84,4 +88,5 @@ def _fewer(parcels: Sequence[Parcel]) -> list[Parcel]:
             size = 0
         groups[-1].append(parcel)
         size += len(parcel[1])
-    return list(itertools.chain.from_iterable(group if len(group) == 1 else [together(group)] for group in groups))
+    put_together = (group if len(group) == 1 else [together(group, grouped)] for group in groups)
+    return list(itertools.chain.from_iterable(put_together))
