@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from slackwater.kernel.rows import Ints, Rows
 
@@ -51,6 +54,40 @@ def by_group(rows: Rows) -> tuple[Rows, Ints]:
     line >>= at_bits
     line += least
     return Rows(at, line, tuple(column[order] for column in rows.values)), order
+
+
+def behind_by_group(old: Rows, new: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    """Of each group the old rows and behind them the new ones, and which are new; both are by group.
+
+    >>> rows, is_new = behind_by_group(Rows.of([1, 2], [0, 1]), Rows.of([3, 4], [0, 2]))
+    >>> rows.attribute.tolist(), rows.keys.tolist(), is_new.tolist()
+    ([1, 3, 2, 4], [0, 0, 1, 2], [False, True, False, True])
+    """
+    if not len(old) or not len(new):
+        return (new if len(new) else old), np.full(len(old) + len(new), len(new) > 0)
+    # How many there are of each group, by turns: old, new, old, new …
+    (some, counts), (others, further) = _groups(old.keys), _groups(new.keys)
+    groups = np.union1d(some, others)
+    lengths = np.zeros((len(groups), 2), dtype=np.int64)
+    lengths[np.searchsorted(groups, some), 0] = counts
+    lengths[np.searchsorted(groups, others), 1] = further
+    is_new = np.repeat(np.tile([False, True], len(groups)), lengths.ravel())
+    is_old = ~is_new
+
+    def joined(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+        column = np.empty(len(is_new), dtype=one.dtype)
+        column[is_old], column[is_new] = one, other
+        return column
+
+    values = tuple(joined(one, other) for one, other in zip(old.values, new.values, strict=True))
+    keys = np.repeat(groups, lengths.sum(axis=1))
+    return Rows(joined(old.attribute, new.attribute), keys, values), is_new
+
+
+def _groups(keys: Ints) -> tuple[Ints, Ints]:
+    """The groups of rows that are in their order, and how many rows each has."""
+    begins = np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+    return keys[begins], np.diff(begins, append=len(keys))
 
 
 def stable_order(attribute: Ints, start: int, width: int) -> Ints:

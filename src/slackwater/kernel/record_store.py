@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.kernel.order import by_group, stable_order
+from slackwater.kernel.order import behind_by_group, by_group, stable_order
 from slackwater.kernel.rows import Ints, Rows
 
 BUCKETS = 1024
@@ -111,14 +111,13 @@ class RecordStore:
         return min(int(rows.attribute.min()) for rows in bucket)
 
     def _keep(self, released: Rows) -> Rows:
-        old = len(self.window)
-        joined = Rows.concat([self.window, released], self.columns)
-        if self.grouped and len(released):
-            self.window, places = by_group(joined)
-            self.fresh = places >= old
+        """Into the window buffer. Rows are released once the heartbeat is past them: none is older than those there."""
+        if self.grouped:
+            self.window, self.fresh = behind_by_group(self.window, by_group(released)[0])
         else:
-            self.window = joined
-            self.fresh = np.arange(len(joined)) >= old
+            old = len(self.window)
+            self.window = Rows.concat([self.window, released], self.columns)
+            self.fresh = np.arange(len(self.window)) >= old
         return released
 
     def _empty(self, number: int, heartbeat: int) -> list[Rows]:
