@@ -32,10 +32,16 @@ def _known() -> Iterator[None]:
 
 
 def run(
-    spark: SparkSession, folder: Path, text: str, made: list[list[dict[str, Any]]], schema: str = SCHEMA, **options: Any
+    spark: SparkSession,
+    folder: Path,
+    text: str,
+    made: list[list[dict[str, Any]]],
+    schema: str = SCHEMA,
+    source: FileStream | None = None,
+    **options: Any,
 ) -> tuple[FileStream, Report]:
     """Stream the batches through a query, each with the decisions of the one before in force."""
-    source = FileStream(spark, folder / "in", schema=schema)
+    source = source or FileStream(spark, folder / "in", schema=schema)
     sw.stream("Sensors", source.read_stream(), time="ts")
     query = start(sw.sql(spark, text, location=str(folder / "promise"), shards=2, **options), folder)
     try:
@@ -94,6 +100,22 @@ def test_late_rows_of_windows_per_row(spark: SparkSession, tmp_path: Path) -> No
     # on-time rows below the heartbeat have their result, late ones have none, and there are no others
     done = source.read_batch().where(F.col("ts") < F.lit(said.promises[0].heartbeat)).count()
     assert sw.on_time(published).count() + late.count() == done
+
+
+def test_a_slack_in_rows_leaves_no_row_out_uncounted(spark: SparkSession, tmp_path: Path) -> None:
+    """Per row, in micro-batches back to back: the heartbeat that caps the buffer comes one or two of them later."""
+    source = FileStream(spark, tmp_path / "in")
+    for batch in batches(4, count=8):
+        source.put(batch)
+    window = "[RANGE 6 seconds ARRIVAL arrived SLACK 5 LATE ROWS]"
+    source, said = run(
+        spark, tmp_path, f"SELECT sensor, COUNT(*) AS n FROM Sensors {window} GROUP BY sensor", [[]], source=source
+    )
+    published = collected(spark, tmp_path)
+    late = sw.late_rows(published).count()
+    assert said.ledger.input == 480 and late == said.ledger.late
+    done = source.read_batch().where(F.col("ts") < F.lit(said.promises[0].heartbeat)).count()
+    assert sw.on_time(published).count() + late == done
 
 
 def test_heartbeats_of_the_stream_itself(spark: SparkSession, tmp_path: Path) -> None:
