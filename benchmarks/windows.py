@@ -1,6 +1,7 @@
 """Throughput of sliding windows with shared panes against plain Spark, in one run, at saturation.
 
-Micro-batches of a million rows or more, 100 keys, ten seconds of event time each; nothing is written. The clock is
+Micro-batches of a million rows or more, 100 keys, ten seconds of event time each; nothing is written. Rows come from a
+source that costs next to nothing, or as they come to most people, out of files (``--source``). The clock is
 Spark's own: the execution time of the micro-batches after the first few. Processor time is that of the JVM and of
 its Python workers. There is a round before that does not count, so that no query pays for compilation; then all queries
 take turns, and the median of the rounds counts, so that none has the warmer machine. Java goes on compiling for some
@@ -12,17 +13,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import statistics
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from processor_time import processor_time_s
 from slackwater.spark.query import sql
+from slackwater.spark.report import report
 from slackwater.spark.streams import stream
 
 MILLION = 1_000_000
@@ -50,28 +54,71 @@ def session() -> SparkSession:
     return spark
 
 
-def events(spark: SparkSession, rows: int) -> DataFrame:
-    """A nearly free source: ten seconds of event time a micro-batch."""
-    raw = (
-        spark.readStream.format("rate-micro-batch")
-        .option("rowsPerBatch", rows)
-        .option("numPartitions", 2)
-        .option("advanceMillisPerBatch", 10_000)
-        .option("startTimestamp", 1_700_000_000_000)
-        .load()
-    )
-    start_us, within_us = F.unix_micros("timestamp"), F.pmod(F.xxhash64("value"), F.lit(10_000_000))
-    return raw.select(
-        F.timestamp_micros(start_us + within_us).alias("ts"),
-        F.timestamp_micros(start_us + 10_000_000).alias("arrived"),
-        F.pmod("value", F.lit(100)).alias("sensor"),
-        F.pmod(F.xxhash64("value", F.lit(1)), F.lit(1000)).alias("value"),
-    )
+START_US = 1_700_000_000_000_000
+BATCH_US = 10_000_000
+FILES = 2  # a micro-batch, one for each core
 
 
-def ours(spark: SparkSession, rows: int, range_s: int, slide_s: int) -> DataFrame:
+class Source:
+    """Where rows come from: ten seconds of event time a micro-batch, always the same rows but for their time."""
+
+    def __init__(self, spark: SparkSession, kind: str, folder: Path, batches: int) -> None:
+        self._spark, self._kind, self._folder, self._batches = spark, kind, folder, batches
+
+    def events(self, rows: int) -> DataFrame:
+        """So many rows a micro-batch."""
+        raw = self._made(rows) if self._kind == "rate" else self._read(rows)
+        start_us = F.col("start_us")
+        return raw.select(
+            F.timestamp_micros(start_us + F.col("within_us")).alias("ts"),
+            F.timestamp_micros(start_us + BATCH_US).alias("arrived"),
+            "sensor",
+            "value",
+        )
+
+    def _made(self, rows: int) -> DataFrame:
+        """Nearly free."""
+        raw = (
+            self._spark.readStream.format("rate-micro-batch")
+            .option("rowsPerBatch", rows)
+            .option("numPartitions", FILES)
+            .option("advanceMillisPerBatch", BATCH_US // 1000)
+            .option("startTimestamp", START_US // 1000)
+            .load()
+        )
+        return raw.select(F.unix_micros("timestamp").alias("start_us"), *_columns("value"))
+
+    def _read(self, rows: int) -> DataFrame:
+        """Out of files, whose names say when: each micro-batch has its own copies of the same two files."""
+        folder = self._folder / f"{self._kind}-{rows}"
+        if not folder.exists():
+            made = folder.with_suffix(".made")
+            self._spark.range(0, rows, 1, FILES).select(*_columns("id")).write.format(self._kind).save(str(made))
+            files = sorted(made.glob(f"part-*.{self._kind}")) + sorted(made.glob(f"part-*.{self._kind}.*"))
+            folder.mkdir()
+            for batch in range(self._batches):
+                for number, file in enumerate(files):
+                    copy = folder / f"{batch:06d}-{number}.{self._kind}"
+                    shutil.copyfile(file, copy)
+                    os.utime(copy, (batch, batch))  # Spark takes the oldest files first
+        schema = "within_us bigint, sensor bigint, value bigint"
+        stream = self._spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).format(self._kind)
+        batch = F.substring("_metadata.file_name", 1, 6).cast("bigint")
+        return stream.load(str(folder)).select("*", (F.lit(START_US) + batch * BATCH_US).alias("start_us"))
+
+
+def _columns(number: str) -> list[Column]:
+    """What a row has, made from its number."""
+    return [
+        F.pmod(F.xxhash64(number), F.lit(BATCH_US)).alias("within_us"),
+        F.pmod(number, F.lit(100)).alias("sensor"),
+        F.pmod(F.xxhash64(number, F.lit(1)), F.lit(1000)).alias("value"),
+    ]
+
+
+def ours(spark: SparkSession, events: DataFrame, range_s: int, slide_s: int) -> DataFrame:
     """The window as a query with panes; the wait is a constant, as in the plain query."""
-    stream("Sensors", events(spark, rows), time="ts")
+    stream("Sensors", events, time="ts")
     return sql(
         spark,
         "SELECT sensor, COUNT(*) AS n, SUM(value) AS total, MAX(value) AS peak "
@@ -80,9 +127,9 @@ def ours(spark: SparkSession, rows: int, range_s: int, slide_s: int) -> DataFram
     )
 
 
-def in_order(spark: SparkSession, rows: int, range_s: int) -> DataFrame:
+def in_order(spark: SparkSession, events: DataFrame, range_s: int) -> DataFrame:
     """One result per row, by the window operator in sixteen shards."""
-    stream("Sensors", events(spark, rows), time="ts")
+    stream("Sensors", events, time="ts")
     return sql(
         spark,
         f"SELECT sensor, MAX(value) AS peak, AVG(value) AS mean FROM Sensors [RANGE {range_s} seconds ARRIVAL arrived "
@@ -91,11 +138,10 @@ def in_order(spark: SparkSession, rows: int, range_s: int) -> DataFrame:
     )
 
 
-def plain(spark: SparkSession, rows: int, range_s: int, slide_s: int) -> DataFrame:
+def plain(events: DataFrame, range_s: int, slide_s: int) -> DataFrame:
     """The window as Spark has it."""
     return (
-        events(spark, rows)
-        .withWatermark("ts", "10 seconds")
+        events.withWatermark("ts", "10 seconds")
         .groupBy(F.window("ts", f"{range_s} seconds", f"{slide_s} seconds"), "sensor")
         .agg(F.count("*"), F.sum("value"), F.max("value"))
     )
@@ -137,6 +183,8 @@ def measure(df: DataFrame, batches: int, warm_up: int = WARM_UP) -> Rate:
                     processor_s[done] = processor_time_s(pid)
             if query.exception() is not None:
                 raise RuntimeError(str(query.exception()))
+            if any(name.startswith("slackwater:") for name in query.lastProgress["observedMetrics"]):
+                assert not report(query).ledger.late, "rows that are left out cost less"
             progress = [p for p in query.recentProgress if p["numInputRows"] > 1][warm_up : warm_up + batches]
         finally:
             query.stop()
@@ -158,16 +206,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="how often each query has its turn")
     parser.add_argument("--overlaps", type=int, nargs="*", default=[1, 6, 60, 600])
     parser.add_argument("--ordered", action=argparse.BooleanOptionalAction, default=True, help="the ordered path too")
+    parser.add_argument("--source", choices=["rate", "json", "parquet"], default="rate", help="where rows come from")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        compare(options, Path(folder))
+
+
+def compare(options: argparse.Namespace, folder: Path) -> None:
+    """Every query in its turn."""
     spark = session()
+    spare = 10  # micro-batches that begin while the last ones are looked at
+    source = Source(spark, options.source, folder, max(options.warm_up, WARM_UP) + options.batches + spare)
     makers: dict[str, Callable[[int], DataFrame]] = {
-        **{f"panes {n}/1": (lambda rows, n=n: ours(spark, rows, n, 1)) for n in options.overlaps},
+        **{f"panes {n}/1": (lambda rows, n=n: ours(spark, source.events(rows), n, 1)) for n in options.overlaps},
     }
     if options.plain:
-        makers[PLAIN] = lambda rows: plain(spark, rows, 60, 1)
+        makers[PLAIN] = lambda rows: plain(source.events(rows), 60, 1)
     if options.ordered:
-        makers[ORDERED] = lambda rows: in_order(spark, rows, 10)
+        makers[ORDERED] = lambda rows: in_order(spark, source.events(rows), 10)
     for name, make in makers.items():
         if name == PLAIN:
             measure(make(options.rows // 20), 1, warm_up=1)
@@ -188,7 +245,7 @@ def main() -> None:
     if options.json:
         print(json.dumps({name: asdict(rate) for name, rate in found.items()}))
         return
-    print(f"median of {options.rounds} rounds, {options.rows:,} rows a micro-batch")
+    print(f"median of {options.rounds} rounds, {options.rows:,} rows a micro-batch, source: {options.source}")
     for name, rate in found.items():
         print(_line(name, rate))
     panes = [found[f"panes {overlap}/1"] for overlap in options.overlaps]
