@@ -10,12 +10,12 @@ from slackwater.language import Query
 from slackwater.language.text import located
 from slackwater.language.tree import tables_of
 from slackwater.plan.aggregates import Aggregate, is_aggregate, take_apart
+from slackwater.plan.names import quoted
 from slackwater.plan.plan import Shape
+from slackwater.plan.slotted import Slotted, slotted
 from slackwater.plan.weighted import SHED_RATIO, corrected, error_of, is_corrected, shed_ratio
 
 WINDOW_COLUMNS = ("window_start", "window_end")
-STREAM_SLOT = "slackwater_stream"
-RESULT_SLOT = "slackwater_result"
 _REFUSED = {
     "distinct": "SELECT DISTINCT",
     "order": "ORDER BY",
@@ -72,8 +72,8 @@ def take_shape(
                 length=len(words),
             )
     alias = copied.alias or copied.name
-    qualified = f"`{alias}`.`{attribute}`" if attribute else ""
-    weighed = None if weight is None else f"`{alias}`.`{weight}`"
+    qualified = f"{quoted(alias)}.{quoted(attribute)}" if attribute else ""
+    weighed = None if weight is None else f"{quoted(alias)}.{quoted(weight)}"
     aggregates = [
         corrected(call, number, weighed)
         if weighed is not None and is_corrected(call)
@@ -157,7 +157,10 @@ def _output_name(projection: exp.Expr) -> str:
     """The name that Spark would give the column."""
     if isinstance(projection, exp.Alias | exp.Column):
         return str(projection.alias_or_name)
-    return str(projection.sql(dialect="spark", normalize_functions="lower"))
+    bare = projection.copy()
+    for name in bare.find_all(exp.Identifier):
+        name.set("quoted", False)
+    return str(bare.sql(dialect="spark", normalize_functions="lower"))
 
 
 def _keys(select: exp.Select) -> list[exp.Expr]:
@@ -209,20 +212,23 @@ def _rewrite(body: exp.Expr, keys: list[exp.Expr], names: list[str], calls: list
     return str(replace(body.copy()).sql(dialect="spark"))
 
 
-def _outer(whole: exp.Expr, select: exp.Select) -> str | None:
+def _outer(whole: exp.Expr, select: exp.Select) -> Slotted | None:
     """The query around the SELECT, which has become a table."""
     if select is whole:
         return None
-    select.replace(exp.select("*").from_(exp.to_table(RESULT_SLOT)))
-    return str(whole.sql(dialect="spark"))
+    result = exp.to_table("result")
+    select.replace(exp.select("*").from_(result, copy=False))
+    return slotted(whole, result)
 
 
-def _source(select: exp.Select, table: exp.Table, alias: str) -> str:
-    """FROM, joins and WHERE of the SELECT, with a slot for the stream."""
-    table.replace(exp.alias_(exp.to_table(STREAM_SLOT), alias, table=True, quoted=True))
+def _source(select: exp.Select, table: exp.Table, alias: str) -> Slotted:
+    """FROM, joins and WHERE of the SELECT, with a place for the stream."""
+    stream = cast(exp.Table, exp.alias_(exp.to_table("stream"), alias, table=True, quoted=True))
+    table.replace(stream)
     bare = exp.Select(expressions=[exp.Star()])
     for argument in ("with_", "from_", "joins", "where"):
         part = select.args.get(argument)
         if part:
-            bare.set(argument, [p.copy() for p in part] if isinstance(part, list) else part.copy())
-    return str(bare.sql(dialect="spark")).removeprefix("SELECT * ")
+            bare.set(argument, part)
+    found = slotted(bare, stream)
+    return Slotted(found.before.removeprefix("SELECT * "), found.behind)

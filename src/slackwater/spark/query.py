@@ -14,7 +14,6 @@ from sqlglot import exp
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse, without_windows
 from slackwater.plan import Catalog, Path, Plan, make_plan
-from slackwater.plan.shape import RESULT_SLOT
 from slackwater.spark.completeness import new_promise, observed_events, promised_events
 from slackwater.spark.late_rows import with_late_rows
 from slackwater.spark.numbers import NUMBER_TIME, number_time
@@ -133,7 +132,7 @@ def run_query(
         return result
     view = f"slackwater_result_{next(_VIEWS)}"
     result.createOrReplaceTempView(view)
-    return spark.sql(outer.replace(RESULT_SLOT, view, 1))
+    return spark.sql(outer.filled(view))
 
 
 def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:

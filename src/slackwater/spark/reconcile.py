@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from slackwater.errors import InvalidData, InvalidStream
 from slackwater.plan import Plan
+from slackwater.plan.names import quoted
 
 PARTS_METADATA = "slackwater"
 
@@ -61,6 +62,8 @@ def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:
         .agg(*(F.expr(combine).alias(name) for name, combine in recipe["parts"]))
     )
     outputs = [
-        f"{sql} AS `{name}`" for name, sql in recipe["outputs"] if sql.lower() not in ("window_start", "window_end")
+        f"{sql} AS {quoted(name)}"
+        for name, sql in recipe["outputs"]
+        if sql.lower() not in ("window_start", "window_end")
     ]
     return merged.selectExpr("window_start", "window_end", *outputs)
