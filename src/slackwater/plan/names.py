@@ -13,10 +13,10 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as a literal of Spark SQL.
+    r"""A text as a literal of Spark SQL.
 
     >>> print(literal("it's"))
-    'it\\\\'s'
+    'it\'s'
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

@@ -58,7 +58,8 @@ class _Planner:
         path = Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING) else Path.ORDERED
         # Windows in tuples hold the rows that were kept, however many were shed: nothing is to be corrected.
         shed = window.delay_ms is not None and kind is not Kind.TUPLES
-        aggregates, shape = take_shape(self.query, self.table, attribute or "", SHED_WEIGHT if shed else None)
+        known = () if self.stream is None else tuple(self.stream.columns)
+        aggregates, shape = take_shape(self.query, self.table, attribute or "", SHED_WEIGHT if shed else None, known)
         notes = []
         if kind is Kind.NONE:
             path, shape, aggregates = Path.ROWS, None, ()

@@ -224,11 +224,7 @@ def _lowered(plan: Plan, results: DataFrame, group: GroupKey, kinds: list[str]) 
     named = results.selectExpr(*columns)
     if shape.ordered_having is not None:
         named = named.where(shape.ordered_having)
-    outputs = [
-        f"{sql} AS {quoted(name)}"
-        for name, sql in shape.ordered_outputs
-        if sql.lower() not in ("window_start", "window_end")
-    ]
+    outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.ordered_outputs]
     return named.selectExpr("window_start", "window_end", *outputs)
 
 
