@@ -5,7 +5,7 @@ import sqlglot
 from sqlglot import exp
 
 from slackwater.language import parse
-from slackwater.plan import Shape, make_plan
+from slackwater.plan import Catalog, Shape, make_plan
 from slackwater.plan.names import quoted
 from slackwater.plan.shape import take_shape
 
@@ -44,3 +44,18 @@ def test_the_windowing_attribute_may_be_called_anything() -> None:
 def test_an_output_without_a_name_is_named_as_spark_names_it() -> None:
     shape = shape_of(f"SELECT MAX(`a b`), SUM(s.`c d`) FROM S {WINDOW} AS s")
     assert [name for name, _ in shape.outputs] == ["max(a b)", "sum(s.c d)"]
+
+
+def test_columns_are_spelled_as_the_stream_spells_them() -> None:
+    catalog = Catalog.from_sql("CREATE TABLE S (ts TIMESTAMP, At TIMESTAMP, host STRING, `a b` STRING)")
+    window = make_plan(
+        parse("SELECT COUNT(*) FROM s [RANGE 1 minute WATTR TS ARRIVAL at SOURCE HOST, `A B`]"), catalog
+    ).window
+    assert (window.attribute, window.arrival, window.sources) == ("ts", "At", ("host", "a b"))
+
+
+def test_a_stream_may_be_in_a_database_and_in_quotes() -> None:
+    plan = make_plan(parse(f"SELECT db.S.k, COUNT(*) FROM db.S {WINDOW} WHERE db.S.v > 1 GROUP BY db.S.k"))
+    assert plan.stream == "db.S" and plan.shape is not None
+    assert (plan.shape.keys, plan.shape.source.filled("view")) == (("S.k",), "FROM view AS `S` WHERE S.v > 1")
+    assert make_plan(parse("SELECT COUNT(*) FROM `the AS stream` [RANGE 1 minute] AS s")).stream == "`the AS stream`"

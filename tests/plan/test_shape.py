@@ -4,7 +4,7 @@ import pytest
 
 from slackwater.errors import QueryTextError
 from slackwater.language import parse
-from slackwater.plan import Plan, Shape, make_plan
+from slackwater.plan import Path, Plan, Shape, make_plan
 from slackwater.plan.shape import take_shape
 
 WINDOW = "[RANGE 5 minutes SLIDE 1 minute WATTR ts]"
@@ -215,3 +215,10 @@ def test_a_column_that_is_only_known_from_the_schema_goes_first_too() -> None:
 def test_an_output_may_name_one_before_it() -> None:
     _, shape = plan_of(f"SELECT COUNT(*) AS n, n * 2 AS twice, FILTER(COLLECT_LIST(v), x -> x > n) FROM S {WINDOW}")
     assert [sql for _, sql in shape.outputs[:2]] == ["(part_0_0)", "((part_0_0)) * 2"]
+
+
+def test_without_a_window_the_query_is_sparks_own() -> None:
+    plan = make_plan(
+        parse("SELECT k, SUM(DISTINCT v) FROM S [DRATIO 1% WATTR ts] LATERAL VIEW EXPLODE(a) t AS k GROUP BY k")
+    )
+    assert plan.path is Path.ROWS and plan.shape is None

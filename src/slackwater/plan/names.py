@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 
 def quoted(name: str) -> str:
     """A name in backquotes, those within it doubled, so that no name can end early and go on as SQL.
@@ -20,3 +22,14 @@ def literal(text: str) -> str:
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def table_name(table: exp.Table) -> str:
+    """A table's name as Spark SQL reads it, with its database and its quotes, without alias and window.
+
+    >>> import sqlglot
+    >>> table_name(sqlglot.parse_one("SELECT 1 FROM db.`the AS table` AS t", read="spark").find(exp.Table))
+    'db.`the AS table`'
+    """
+    parts = {part: table.args.get(part) for part in ("this", "db", "catalog")}
+    return str(exp.Table(**{part: value.copy() for part, value in parts.items() if value}).sql(dialect="spark"))

@@ -35,7 +35,7 @@ def take_shape(
     select = cast(exp.Select, copied.find_ancestor(exp.Select))
     alias = copied.alias or copied.name
     write_out(query, [other for other in tables_of(select) if other is not copied])
-    _unqualify_window(select, alias)
+    _unqualify(select, copied, alias)
     keys = keys_of(query, select, columns)
     outputs = _outputs(query, select, keys)
     judge = _having(select, outputs)
@@ -96,10 +96,15 @@ def take_shape(
     return tuple(aggregates), shape
 
 
-def _unqualify_window(select: exp.Select, alias: str) -> None:
-    """The edges of the window are no columns of the stream, whoever writes ``s.window_end``."""
+def _unqualify(select: exp.Select, table: exp.Table, alias: str) -> None:
+    """Leave out what no longer says where a column is: the stream's database, and the stream before a window's edge."""
     for column in select.find_all(exp.Column):
-        if column.name.lower() in WINDOW_COLUMNS and column.table.lower() == alias.lower():
+        if column.table.lower() != alias.lower():
+            continue
+        if table.db and column.db.lower() == table.db.lower():
+            column.set("db", None)
+            column.set("catalog", None)
+        if column.name.lower() in WINDOW_COLUMNS:
             column.set("table", None)
 
 

@@ -14,6 +14,7 @@ from sqlglot import exp
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse, without_windows
 from slackwater.plan import Catalog, Path, Plan, make_plan
+from slackwater.plan.names import table_name
 from slackwater.spark.completeness import new_promise, observed_events, promised_events
 from slackwater.spark.late_rows import with_late_rows
 from slackwater.spark.numbers import NUMBER_TIME, number_time
@@ -141,7 +142,7 @@ def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
     if not windowed:
         make_plan(query)  # says that there is no window
     table = windowed[0][0]
-    name = without_windows(table).partition(" AS ")[0]
+    name = table_name(table)
     events = table_of(spark, name)
     plan = make_plan(query, Catalog.of(describe(table.name, events, registration_of(spark, table.name))))
     if not events.isStreaming:

@@ -15,7 +15,7 @@ from slackwater.errors import InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.weights import ShardWeights, members
 from slackwater.language import Query
-from slackwater.plan.names import quoted
+from slackwater.plan.names import quoted, table_name
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.promises import Duration
 from slackwater.spark.clock import clock_ticks
@@ -43,7 +43,7 @@ def standing_query(
     its first row on. A Parquet table joined by its name, with plain columns for the group and the weight, is read again
     when it changes; any other table is taken as it is when the query is built.
     """
-    tables = {table.name: table_of(spark, table.sql("spark").partition(" AS ")[0]) for table in query.tables()}
+    tables = {table.name: table_of(spark, table_name(table)) for table in query.tables()}
     streams = [table for table, frame in tables.items() if frame.isStreaming]
     if len(streams) != 1:
         raise InvalidStream("not-a-stream", f"{len(streams)} of {', '.join(tables)} are streams", "read from one")
