@@ -53,7 +53,7 @@ def refuse_beside(query: Query, select: exp.Select, table: exp.Table) -> None:
         )
 
 
-def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr]) -> None:
+def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, shed: bool) -> None:
     """Refuse aggregates that Spark cannot compute over a stream, and functions over rows of results (OVER)."""
     for root in roots:
         over = next((node for node in root.walk(prune=_is_query) if isinstance(node, exp.Window)), None)
@@ -68,6 +68,15 @@ def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr]) -> 
                 length=length,
             )
     for call in calls:
+        inner = call.find(exp.Count)
+        if shed and inner is not None and isinstance(inner.this, exp.Column) and inner.this.is_star:
+            raise located(
+                query.text,
+                start_of(inner.this),
+                "star",
+                f"{inner.sql(dialect='spark')} cannot be corrected for what DELAY sheds",
+                "name the columns that must not be null",
+            )
         distinct = call.find(exp.Distinct)
         if distinct is not None and not take_apart(call, 0, "").mergeable:
             start, length = word_place(query.text, "DISTINCT", before=start_of(distinct))

@@ -278,16 +278,9 @@ class _Planner:
                     f"{window.heartbeat} is not of the windowing attribute's kind",
                     "name a column of that kind",
                 )
-        if window.arrival is not None:
-            if self.stream is not None and self.stream.columns[window.arrival] is not Measure.TIME:
-                self._refuse("ARRIVAL", "wrong-arrival", f"{window.arrival} is no timestamp", "name one, or cast it")
-            if measure is Measure.NUMBER and window.delay_ms is None:
-                self._refuse(
-                    "ARRIVAL",
-                    "arrival-without-time",
-                    "a stream in the order of a number has no clock, and nobody would look at ARRIVAL",
-                    "leave it out, or add DELAY",
-                )
+        arrival = None if self.stream is None or window.arrival is None else self.stream.columns[window.arrival]
+        if self.stream is not None and window.arrival is not None and arrival is not Measure.TIME:
+            self._refuse("ARRIVAL", "wrong-arrival", f"{window.arrival} is no timestamp", "name one, or cast it")
         if window.slack is not None and window.slack.measure is Measure.TIME and measure is Measure.NUMBER:
             self._refuse("SLACK", "wrong-measure", "SLACK is a time, and WATTR a number", "write SLACK n tuples")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
-from slackwater.plan.aggregates import is_aggregate
+from slackwater.plan.functions import is_aggregate
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 

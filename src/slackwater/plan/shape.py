@@ -10,9 +10,10 @@ from sqlglot import exp
 from slackwater.language import Query
 from slackwater.language.text import located
 from slackwater.language.tree import tables_of
-from slackwater.plan.aggregates import Aggregate, is_aggregate, take_apart
+from slackwater.plan.aggregates import Aggregate, take_apart
 from slackwater.plan.beside import refuse_beside, refuse_calls
 from slackwater.plan.ctes import write_out
+from slackwater.plan.functions import is_aggregate
 from slackwater.plan.grouping import keys_of
 from slackwater.plan.names import quoted
 from slackwater.plan.places import start_of
@@ -49,7 +50,7 @@ def take_shape(
     if not calls:
         return (), None
     refuse_beside(query, select, copied)
-    refuse_calls(query, roots, calls)
+    refuse_calls(query, roots, calls, shed=weight is not None)
     _refuse_loose(query, roots, keys, calls)
     qualified = f"{quoted(alias)}.{quoted(attribute)}" if attribute else ""
     weighed = None if weight is None else f"{quoted(alias)}.{quoted(weight)}"

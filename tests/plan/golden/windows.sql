@@ -32,3 +32,5 @@ SELECT sensor, COUNT(*) AS n, SUM(value) FROM Sensors [RANGE 1 minute DELAY 2 se
 SELECT sensor, MAX(value), AVG(value) FROM Sensors [LANDMARK '2024-01-01' SLIDE 1 minute DRATIO 1%] GROUP BY sensor
 ---
 SELECT store, LAST(serviceTime) FROM Services [LANDMARK 1000 SLIDE 100 WATTR orderID] GROUP BY store
+---
+SELECT COUNT(*) FROM Orders [RANGE 100 SLIDE 100 WATTR id ARRIVAL at]
