@@ -19,8 +19,10 @@ def aggregate(call: str, window: str = SLIDING) -> Aggregate:
 
 def test_every_aggregate_of_spark_is_known() -> None:
     def called(name: str) -> exp.Expr:
+        call: exp.Expr
         arguments = "x, y" if name.startswith(("corr", "covar", "regr", "max_by", "min_by")) else "x"
-        return parse(f"SELECT {name}({arguments})").select.expressions[0]
+        (call,) = parse(f"SELECT {name}({arguments})").select.expressions
+        return call
 
     assert [name for name in sorted(AGGREGATES) if not is_aggregate(called(name))] == []
     assert not any(

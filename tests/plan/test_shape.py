@@ -222,3 +222,6 @@ def test_without_a_window_the_query_is_sparks_own() -> None:
         parse("SELECT k, SUM(DISTINCT v) FROM S [DRATIO 1% WATTR ts] LATERAL VIEW EXPLODE(a) t AS k GROUP BY k")
     )
     assert plan.path is Path.ROWS and plan.shape is None
+    query = parse("SELECT window.start, COUNT(*) FROM S [DRATIO 1%] GROUP BY window(ts, '5 minutes'), sensor")
+    assert make_plan(query).path is Path.ROWS
+    assert str(query.select.args["group"].sql(dialect="spark")).strip() == "GROUP BY WINDOW(ts, '5 minutes'), sensor"

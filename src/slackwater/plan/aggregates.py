@@ -47,6 +47,7 @@ class Aggregate:
         return bool(self.parts)
 
 
+_OF_NULLS = ("FIRST", "LAST", "ANY_VALUE")
 _UNMERGEABLE = "cannot be merged: rows are copied into each of their windows"
 
 
@@ -68,6 +69,10 @@ class _Call:
             ignores_nulls |= isinstance(node, exp.IgnoreNulls)
             ordered |= isinstance(node, exp.WithinGroup)
             node = node.this
+        if canonical_name(node) in _OF_NULLS and len(arguments := arguments_of(node)) == 2:
+            # FIRST(v, true) is another word for FIRST(v) IGNORE NULLS
+            ignores_nulls |= arguments[1] == exp.true()
+            node = exp.Anonymous(this=canonical_name(node), expressions=[arguments[0]])
         return cls(node, condition, ignores_nulls, ordered)
 
 
@@ -106,7 +111,7 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
 
 def _recipe(said: _Call, name: str) -> Recipe | None:
     call = said.call
-    if said.ordered or (said.ignores_nulls and name not in ("FIRST", "LAST", "ANY_VALUE")):
+    if said.ordered or (said.ignores_nulls and name not in _OF_NULLS):
         return None
     if isinstance(call, exp.Count) and isinstance(call.this, exp.Distinct):
         # Spark refuses DISTINCT over a stream; the size of a set is the same number.

@@ -72,5 +72,5 @@ def arguments_of(call: exp.Expr) -> list[exp.Expr]:
     >>> [str(argument) for argument in arguments_of(sqlglot.parse_one("COUNT(a, b)", read="spark"))]
     ['a', 'b']
     """
-    first = [] if isinstance(call, exp.Anonymous) else [call.this]
+    first = [] if isinstance(call, exp.Anonymous | exp.AnonymousAggFunc) else [call.this]
     return [argument for argument in [*first, *call.expressions] if isinstance(argument, exp.Expr)]
