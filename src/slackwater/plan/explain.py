@@ -60,8 +60,11 @@ def _window(plan: Plan) -> str:
     if plan.kind is Kind.PER_ROW:
         return f"per row, the last {length}: (t − {length}, t], one result per row"
     if plan.kind is Kind.TUPLES:
-        per = f" per {', '.join(window.per)}" if window.per else " of the whole stream"
-        return f"the last {length}{per}, " + (f"every {step}" if step else "one result per row")
+        narrowed = plan.shape is not None and plan.shape.narrowed
+        rows = "of the rows that WHERE and joins leave" if narrowed else "of the whole stream"
+        if window.per:
+            rows = f"per {', '.join(window.per)}" + (f", {rows}" if narrowed else "")
+        return f"the last {length} {rows}, " + (f"every {step}" if step else "one result per row")
     if plan.kind is Kind.LANDMARK:
         steps = f"a result for every {step} in which rows came" if step else "one result per row"
         return f"landmark, from {window.landmark} on, {steps}"

@@ -49,6 +49,7 @@ class Shape:
     ordered_having: str | None
     source: Slotted  # "FROM … WHERE …", with a place for the stream
     alias: str
+    narrowed: bool  # whether WHERE or a join stands between the stream and the window
     outer: Slotted | None  # the query around this SELECT, with a place for its result; None if there is none
 
 

@@ -92,12 +92,29 @@ def take_shape(
         ordered_having=judged["ordered"],
         source=_source(select, copied, alias),
         alias=alias,
+        narrowed=bool(select.args.get("where") or select.args.get("joins")),
         outer=_outer(query, index),
     )
     return tuple(aggregates), shape
 
 
-def _unqualify(select: exp.Select, table: exp.Table, alias: str) -> None:
+def around_rows(query: Query) -> Slotted:
+    """The whole query as Spark's own, with a place for the stream under its promise.
+
+    >>> from slackwater.language import parse
+    >>> around_rows(parse("SELECT * FROM S [DRATIO 1%] TABLESAMPLE (10 PERCENT)")).filled("view")
+    'SELECT * FROM view AS `S` TABLESAMPLE (10 PERCENT)'
+    """
+    whole = query.select.copy()
+    table = Query(whole, query.windows).windowed()[0][0]
+    alias = table.alias or table.name
+    _unqualify(whole, table, alias, edges=False)
+    if not table.alias:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return slotted(whole, table)
+
+
+def _unqualify(select: exp.Query, table: exp.Table, alias: str, *, edges: bool = True) -> None:
     """Leave out what no longer says where a column is: the stream's database, and the stream before a window's edge."""
     for column in select.find_all(exp.Column):
         if column.table.lower() != alias.lower():
@@ -105,7 +122,7 @@ def _unqualify(select: exp.Select, table: exp.Table, alias: str) -> None:
         if table.db and column.db.lower() == table.db.lower():
             column.set("db", None)
             column.set("catalog", None)
-        if column.name.lower() in WINDOW_COLUMNS:
+        if edges and column.name.lower() in WINDOW_COLUMNS:
             column.set("table", None)
 
 

@@ -9,12 +9,12 @@ import math
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from sqlglot import exp
 
 from slackwater.errors import InvalidOption, InvalidStream
-from slackwater.language import Late, Measure, Query, parse, without_windows
+from slackwater.language import Late, Measure, Query, parse
 from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.names import table_name
+from slackwater.plan.shape import around_rows
 from slackwater.spark.completeness import new_promise, observed_events, promised_events
 from slackwater.spark.late_rows import with_late_rows
 from slackwater.spark.numbers import NUMBER_TIME, number_time
@@ -154,7 +154,4 @@ def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
     """The query as Spark's own, over the stream under its promise."""
     view = f"slackwater_rows_{next(_VIEWS)}"
     stream.createOrReplaceTempView(view)
-    copy = query.select.copy()
-    table = Query(copy, query.windows).windowed()[0][0]
-    table.replace(exp.alias_(exp.to_table(view), table.alias or table.name, table=True))
-    return spark.sql(without_windows(copy))
+    return spark.sql(around_rows(query).filled(view))
