@@ -103,7 +103,7 @@ def around_rows(query: Query) -> Slotted:
 
     >>> from slackwater.language import parse
     >>> around_rows(parse("SELECT * FROM S [DRATIO 1%] TABLESAMPLE (10 PERCENT)")).filled("view")
-    'SELECT * FROM view AS `S` TABLESAMPLE (10 PERCENT)'
+    'SELECT * FROM view TABLESAMPLE (10 PERCENT) AS `S`'
     """
     whole = query.select.copy()
     table = Query(whole, query.windows).windowed()[0][0]
