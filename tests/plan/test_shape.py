@@ -39,6 +39,19 @@ def test_a_key_may_be_an_expression() -> None:
     assert [sql for _, sql in shape.outputs] == ["__sw_key_0", "1 + (part_0_0)"]
 
 
+def test_a_key_is_known_in_any_case_and_by_its_fields() -> None:
+    _, shape = plan_of(
+        f"SELECT UPPER(`Sensor`), payload.kind, s.payload.more.x, COUNT(*) FROM S {WINDOW} AS s "
+        "GROUP BY upper(sensor), s.payload"
+    )
+    assert [sql for _, sql in shape.outputs] == [
+        "__sw_key_0",
+        "__sw_key_1.kind",
+        "__sw_key_1.more.x",
+        "(part_0_0)",
+    ]
+
+
 def test_having_may_name_an_output() -> None:
     plan, shape = plan_of(f"SELECT COUNT(*) AS n FROM S {WINDOW} HAVING n > 3 AND MAX(v) > 1")
     assert shape.having == "((part_0_0)) > 3 AND (part_1_0) > 1"

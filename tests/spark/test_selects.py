@@ -120,9 +120,9 @@ def test_the_same_per_row(spark: SparkSession, tmp_path: Path) -> None:
     published, promise = run(
         spark,
         tmp_path,
-        "WITH n AS (SELECT sensor FROM names WHERE place <> 'yard') "
+        "WITH n AS (SELECT sensor AS name FROM names WHERE place <> 'yard') "
         f"SELECT window_end AS t, {key} AS k, COUNT(value, {EVEN}) AS pairs, MAX(value) AS value "
-        "FROM `the stream` [RANGE 6 seconds WATTR TS ARRIVAL ARRIVED] AS `a``b` JOIN n ON n.sensor = `a``b`.sensor "
+        "FROM `the stream` [RANGE 6 seconds WATTR TS ARRIVAL ARRIVED] AS `a``b` JOIN n ON n.name = `a``b`.sensor "
         "GROUP BY k HAVING MAX(value) > (SELECT COUNT(*) FROM n)",
     )
     assert promise.ledger.late == 0

@@ -17,12 +17,25 @@ WINDOW_COLUMNS = ("window_start", "window_end")
 def key_number(node: exp.Expr, keys: list[exp.Expr]) -> int | None:
     """Which key a node is; a column may leave out its table."""
     for number, key in enumerate(keys):
-        if node == key:
+        if type(node) is type(key) and _folded(node) == _folded(key):
             return number
         if isinstance(node, exp.Column) and isinstance(key, exp.Column) and node.name.lower() == key.name.lower():
             tables = {t.lower() for t in (node.table, key.table) if t}
             if len(tables) < 2:
                 return number
+    return None
+
+
+def key_field(node: exp.Expr, keys: list[exp.Expr]) -> tuple[int, list[exp.Expr]] | None:
+    """Of which key a column is a field, and by which names: ``payload.kind`` where ``payload`` is a key."""
+    if not isinstance(node, exp.Column):
+        return None
+    parts = [part.name.lower() for part in node.parts]
+    for number, key in enumerate(keys):
+        whole = [part.name.lower() for part in key.parts] if isinstance(key, exp.Column) else []
+        for said in (whole, whole[-1:]):
+            if said and len(parts) > len(said) and parts[: len(said)] == said:
+                return number, node.parts[len(said) :]
     return None
 
 
@@ -58,6 +71,10 @@ def rewritten(body: exp.Expr, keys: list[exp.Expr], names: list[str], calls: lis
         number = key_number(node, keys)
         if number is not None:
             return exp.column(names[number]) if names else node
+        field = key_field(node, keys)
+        if field is not None:
+            inner = [part.copy() for part in field[1]]
+            return exp.Dot.build([exp.column(names[field[0]]), *inner]) if names else node
         if node in calls:
             return exp.Paren(this=exp.Var(this=values[calls.index(node)]))
         return None
@@ -72,7 +89,7 @@ def loose_columns(
 
     ``bound`` are the names that a function within the expression (``x -> x + 1``) gives.
     """
-    if key_number(body, keys) is not None or body in calls:
+    if key_number(body, keys) is not None or key_field(body, keys) is not None or body in calls:
         return
     if isinstance(body, exp.Star):
         yield body
@@ -85,6 +102,14 @@ def loose_columns(
         bound |= {name.name.lower() for name in body.expressions}
     for child in _own(body):
         yield from loose_columns(child, keys, calls, bound)
+
+
+def _folded(node: exp.Expr) -> exp.Expr:
+    """The same in lower case and without quotes, in which names do not differ in Spark."""
+    copy = node.copy()
+    for name in copy.find_all(exp.Identifier):
+        name.replace(exp.to_identifier(name.name.lower(), quoted=False))
+    return copy
 
 
 def _own(node: exp.Expr) -> Iterator[exp.Expr]:
