@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import math
 from typing import NoReturn
 
 from slackwater.control.disorder import DEFAULT_METHOD
-from slackwater.language import Late, Measure, Query, Window
+from slackwater.language import Extent, Late, Measure, Query, Window
 from slackwater.language.text import located
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog, Stream
 from slackwater.plan.ctes import definition_of
-from slackwater.plan.kinds import kind_of, method_options_of, panes_of, plural, promise_of
 from slackwater.plan.names import table_name
 from slackwater.plan.places import start_of, word_place
 from slackwater.plan.plan import Kind, Path, Plan, Shape
 from slackwater.plan.shape import take_shape
+from slackwater.promises import Completeness
 
 FIXED_SLACK = "fixed-slack"
 SOURCE_HEARTBEATS = "source-heartbeat"
@@ -66,7 +67,7 @@ class _Planner:
         measure = self._measure(attribute)
         self._check_extents(measure)
         self._check_promise(measure)
-        kind = kind_of(window)
+        kind = _kind(window)
         path = Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING) else Path.ORDERED
         # Windows in tuples hold the rows that were kept, however many were shed: nothing is to be corrected.
         shed = window.delay_ms is not None and kind is not Kind.TUPLES
@@ -93,7 +94,7 @@ class _Planner:
             self._check_late_rows(path, shape)
         if path is Path.ORDERED:
             self._check_ordered(aggregates, shape)
-        pane, panes, copies = panes_of(window, kind)
+        pane, panes, copies = _panes(window, kind)
         if kind is Kind.TUPLES and not window.per:
             notes.append("tuples are counted in one total order: one shard, whatever the cluster")
         if kind in (Kind.PER_ROW, Kind.LANDMARK) and not (shape and shape.keys):
@@ -123,9 +124,9 @@ class _Planner:
             windows_per_row=copies,
             aggregates=aggregates,
             shape=shape,
-            promise=promise_of(window),
+            promise=_promise(window),
             method=self._method(),
-            method_options=method_options_of(window),
+            method_options=_method_options(window),
             late=late,
             sharded=bool(window.per or (kind is not Kind.TUPLES and shape is not None and shape.keys)),
             notes=tuple(notes),
@@ -244,7 +245,7 @@ class _Planner:
                 self._refuse(
                     "SLIDE",
                     "mixed-measures",
-                    f"SLIDE is in {plural(window.slide.measure)} and the window in {plural(wanted)}",
+                    f"SLIDE is in {_plural(window.slide.measure)} and the window in {_plural(wanted)}",
                     "measure both alike",
                 )
             if window.range is not None and window.slide.amount > window.range.amount:
@@ -364,3 +365,46 @@ class _Planner:
     def _refuse_any(self, condition: str, problem: str, remedy: str) -> NoReturn:
         start, length = min(self.window.places.values(), default=(0, 1))
         raise located(self.query.text, start, condition, problem, remedy, length=length)
+
+
+def _promise(window: Window) -> Completeness:
+    """The promise; a SLACK in time bounds the wait, and alone it is the wait."""
+    ratio = window.drop_ratio or 0.0
+    if window.slack is None or window.slack.measure is not Measure.TIME:
+        return Completeness(ratio)
+    least = 0.0 if window.drop_ratio is not None else window.slack.amount
+    return Completeness(ratio, min_wait_ms=least, max_wait_ms=window.slack.amount)
+
+
+def _method_options(window: Window) -> dict[str, int]:
+    slack = window.slack
+    if slack is None or slack.measure is not Measure.TUPLES or not slack.amount:
+        return {}  # SLACK 0 is punctuation mode (Kim 2007, Section 4): nothing is capped
+    return {"slack_rows": int(slack.amount)}
+
+
+def _kind(window: Window) -> Kind:
+    if window.landmark is not None:
+        return Kind.LANDMARK
+    if window.range is None:
+        return Kind.NONE
+    if window.range.measure is Measure.TUPLES:
+        return Kind.TUPLES
+    if window.slide is None:
+        return Kind.PER_ROW
+    return Kind.TUMBLING if window.slide.amount == window.range.amount else Kind.SLIDING
+
+
+def _panes(window: Window, kind: Kind) -> tuple[Extent | None, int, float]:
+    """The pane, how many make a window, and in how many windows a row is on average."""
+    if kind not in (Kind.TUMBLING, Kind.SLIDING) or window.range is None or window.slide is None:
+        return None, 0, 0.0
+    scale = 1000 if window.range.measure is Measure.TIME else 1  # whole microseconds
+    length, step = round(window.range.amount * scale), round(window.slide.amount * scale)
+    pane = math.gcd(length, step)  # the pane of Li et al.: the greatest common divisor of RANGE and SLIDE
+    amount = pane / scale if window.range.measure is Measure.TIME else pane
+    return Extent(amount, window.range.measure), length // pane, length / step
+
+
+def _plural(measure: Measure) -> str:
+    return {Measure.TIME: "time", Measure.TUPLES: "tuples", Measure.NUMBER: "numbers"}[measure]
