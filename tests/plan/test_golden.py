@@ -14,7 +14,8 @@ PAPERS = Path(__file__).parent.parent / "language" / "papers"
 CATALOG = Catalog.from_sql(
     """CREATE TABLE Sensors (ts TIMESTAMP, sensor STRING, value DOUBLE, host STRING, beat TIMESTAMP, at TIMESTAMP);
     CREATE TABLE Services (orderID BIGINT, store STRING, serviceTime DOUBLE);
-    CREATE TABLE Traffic (timestamp TIMESTAMP, speed DOUBLE)"""
+    CREATE TABLE Traffic (timestamp TIMESTAMP, speed DOUBLE);
+    CREATE TABLE Local (ts TIMESTAMP_NTZ)"""
 )
 
 

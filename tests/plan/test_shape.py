@@ -4,7 +4,8 @@ import pytest
 
 from slackwater.errors import QueryTextError
 from slackwater.language import parse
-from slackwater.plan import Plan, Shape, make_plan
+from slackwater.plan import Path, Plan, Shape, make_plan
+from slackwater.plan.shape import take_shape
 
 WINDOW = "[RANGE 5 minutes SLIDE 1 minute WATTR ts]"
 
@@ -38,6 +39,19 @@ def test_a_key_may_be_an_expression() -> None:
     assert [sql for _, sql in shape.outputs] == ["__sw_key_0", "1 + (part_0_0)"]
 
 
+def test_a_key_is_known_in_any_case_and_by_its_fields() -> None:
+    _, shape = plan_of(
+        f"SELECT UPPER(`Sensor`), payload.kind, s.payload.more.x, COUNT(*) FROM S {WINDOW} AS s "
+        "GROUP BY upper(sensor), s.payload"
+    )
+    assert [sql for _, sql in shape.outputs] == [
+        "__sw_key_0",
+        "__sw_key_1.kind",
+        "__sw_key_1.more.x",
+        "(part_0_0)",
+    ]
+
+
 def test_having_may_name_an_output() -> None:
     plan, shape = plan_of(f"SELECT COUNT(*) AS n FROM S {WINDOW} HAVING n > 3 AND MAX(v) > 1")
     assert shape.having == "((part_0_0)) > 3 AND (part_1_0) > 1"
@@ -51,15 +65,16 @@ def test_an_aggregate_that_is_used_twice_is_computed_once() -> None:
 
 def test_the_query_around_the_window_keeps_its_place() -> None:
     _, shape = plan_of(f"WITH w AS (SELECT COUNT(*) AS n FROM S {WINDOW}) SELECT n + 1 FROM w WHERE n > 2")
-    assert shape.outer == "WITH w AS (SELECT * FROM slackwater_result) SELECT n + 1 FROM w WHERE n > 2"
+    assert shape.outer is not None
+    assert shape.outer.filled("result") == "WITH w AS (SELECT * FROM result) SELECT n + 1 FROM w WHERE n > 2"
 
 
 def test_joins_and_where_stay_sparks() -> None:
     _, shape = plan_of(
         f"SELECT COUNT(*) FROM S {WINDOW} JOIN n ON n.id = S.id WHERE v > 1 AND n.x IN (SELECT y FROM z)"
     )
-    assert shape.source == (
-        "FROM slackwater_stream AS `S` JOIN n ON n.id = S.id WHERE v > 1 AND n.x IN (SELECT y FROM z)"
+    assert shape.source.filled("stream") == (
+        "FROM stream AS `S` JOIN n ON n.id = S.id WHERE v > 1 AND n.x IN (SELECT y FROM z)"
     )
 
 
@@ -73,3 +88,151 @@ def test_first_and_last_go_by_the_windowing_attribute_on_either_route() -> None:
 def test_what_spark_cannot_do_over_a_stream_is_refused(text: str) -> None:
     with pytest.raises(QueryTextError, match="not-in-a-stream"):
         make_plan(parse(f"SELECT {text} FROM S {WINDOW}"))
+
+
+def test_within_an_aggregate_a_name_is_the_inputs() -> None:
+    plan, shape = plan_of(f"SELECT sensor, MAX(value) AS value FROM S {WINDOW} GROUP BY sensor HAVING MAX(value) > 3")
+    assert [aggregate.sql for aggregate in plan.aggregates] == ["MAX(value)"]
+    assert shape.having == "(part_0_0) > 3"
+
+
+def test_a_query_within_the_query_is_left_alone() -> None:
+    plan, shape = plan_of(
+        f"SELECT COUNT(*) AS n, (SELECT MAX(x) FROM names) AS most FROM S {WINDOW} "
+        "HAVING COUNT(*) > (SELECT COUNT(*) FROM names)"
+    )
+    assert [aggregate.sql for aggregate in plan.aggregates] == ["COUNT(*)"]
+    assert shape.having == "(part_0_0) > (SELECT COUNT(*) FROM names)"
+    assert shape.outputs[1] == ("most", "(SELECT MAX(x) FROM names)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"WITH n AS (SELECT * FROM names) SELECT COUNT(*) FROM S {WINDOW} JOIN n ON n.id = S.id",
+        f"WITH n AS (SELECT * FROM names), w AS (SELECT COUNT(*) FROM S {WINDOW} JOIN n ON n.id = S.id) "
+        "SELECT * FROM w JOIN n",
+    ],
+)
+def test_a_static_cte_may_be_joined(text: str) -> None:
+    _, shape = plan_of(text)
+    assert shape.source.filled("stream") == ("FROM stream AS `S` JOIN (SELECT * FROM names) AS `n` ON n.id = S.id")
+
+
+def test_a_cte_is_written_out_with_what_it_reads_itself() -> None:
+    _, shape = plan_of(
+        "WITH names AS (SELECT * FROM names), n(a) AS (SELECT id FROM names) "
+        f"SELECT COUNT(*) FROM S {WINDOW} JOIN n AS m ON m.a = S.id HAVING COUNT(*) > (SELECT COUNT(*) FROM names)"
+    )
+    read = "(SELECT * FROM names) AS `names`"
+    assert shape.source.filled("stream") == f"FROM stream AS `S` JOIN (SELECT id FROM {read}) AS `m`(a) ON m.a = S.id"
+    assert shape.having == f"(part_0_0) > (SELECT COUNT(*) FROM {read})"
+    assert shape.outer is None
+
+
+def test_a_recursive_cte_is_refused() -> None:
+    refused(
+        "WITH RECURSIVE n AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM n WHERE x < 9) "
+        f"SELECT COUNT(*) FROM S {WINDOW} JOIN n ON n.x = S.id",
+        "recursive-cte",
+        "n WHERE",
+    )
+
+
+def refused(text: str, condition: str, at: str) -> None:
+    """The refusal points at the last place of ``at``."""
+    with pytest.raises(QueryTextError) as found:
+        make_plan(parse(text))
+    assert found.value.condition == condition
+    assert f"column {text.rindex(at) + 1}\n" in str(found.value), str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "at"),
+    [
+        ("'limit', COUNT(*)", "LIMIT 3", "LIMIT 3"),
+        ("COUNT(DISTINCT a), SUM(DISTINCT b)", "", "DISTINCT b"),
+        ("COUNT(*), SUM(v) OVER ()", "", "OVER"),
+        ("sensor, COUNT(*)", "GROUP BY sensor WITH CUBE", "CUBE"),
+        ("sensor, COUNT(*)", "GROUP BY ROLLUP (sensor)", "ROLLUP"),
+        ("sensor, COUNT(*)", "GROUP BY GROUPING SETS ((sensor), ())", "GROUPING SETS"),
+        ("COUNT(*)", "TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
+        ("COUNT(*)", "AS s TABLESAMPLE (10 PERCENT) JOIN n ON n.id = s.id", "TABLESAMPLE"),
+        ("COUNT(*)", "PIVOT (MAX(v) FOR x IN (1, 2))", "PIVOT"),
+        ("COUNT(*)", "WHERE x IN (SELECT y FROM z ORDER BY x) ORDER BY 1", "ORDER BY 1"),
+        ("DISTINCT COUNT(*)", "", "SELECT DISTINCT"),
+    ],
+)
+def test_what_cannot_stand_beside_a_window_is_pointed_at(before: str, behind: str, at: str) -> None:
+    refused(f"SELECT {before} FROM S {WINDOW} {behind}".strip(), "not-in-a-stream", at)
+
+
+@pytest.mark.parametrize(
+    ("selected", "group", "condition", "at"),
+    [
+        ("COUNT(*), *", "", "star", "* FROM"),
+        ("COUNT(*), s.*", "", "star", "s.*"),
+        ("sensor, COUNT(*)", "", "not-grouped", "sensor"),
+        ("COUNT(*), UPPER(place)", "GROUP BY sensor", "not-grouped", "place"),
+        ("COUNT(*)", "HAVING sensor = 'a'", "not-grouped", "sensor"),
+        ("sensor, COUNT(*)", "GROUP BY 5", "wrong-group", "5"),
+        ("sensor, COUNT(*)", "GROUP BY 1.5", "wrong-group", "1.5"),
+        ("sensor, COUNT(*)", "GROUP BY 0", "wrong-group", "0"),
+        ("sensor, COUNT(*)", "GROUP BY 2", "wrong-group", "2"),
+        ("COUNT(*)", "GROUP BY sensor || window_end", "mixed-key", "sensor"),
+        ("MAX(v) AS window_end", "", "reserved-name", "MAX(v)"),
+    ],
+)
+def test_what_has_no_meaning_is_pointed_at(selected: str, group: str, condition: str, at: str) -> None:
+    refused(f"SELECT {selected} FROM S {WINDOW} AS s {group}", condition, at)
+
+
+def test_columns_of_a_stream_cannot_be_renamed() -> None:
+    refused(f"SELECT COUNT(*) FROM S {WINDOW} AS s(a, b)", "renamed-columns", "a, b")
+
+
+def test_the_window_may_come_out_under_another_name() -> None:
+    _, shape = plan_of(
+        f"SELECT window_start, s.window_end AS t, window_end - window_start AS length, MAX(v) AS m FROM S {WINDOW} AS s"
+    )
+    assert shape.outputs == (("t", "window_end"), ("length", "window_end - window_start"), ("m", "(part_0_0)"))
+
+
+def test_a_key_of_the_window_alone_is_no_key() -> None:
+    _, shape = plan_of(
+        f"SELECT DATE(window_end) AS day, COUNT(*) FROM S {WINDOW} GROUP BY DATE(window_end), window_end"
+    )
+    assert shape.keys == ()
+
+
+@pytest.mark.parametrize("known", [(), ("ts", "sensor")])
+def test_a_column_goes_before_an_output_of_its_name(known: tuple[str, ...]) -> None:
+    query = parse(f"SELECT UPPER(sensor) AS sensor, COUNT(*) FROM S {WINDOW} GROUP BY sensor HAVING sensor > 'B'")
+    _, shape = take_shape(query, query.windowed()[0][0], "ts", columns=known)
+    assert shape is not None and shape.keys == ("sensor",)
+    assert shape.outputs[0] == ("sensor", "UPPER(__sw_key_0)")
+    assert shape.having == "(UPPER(__sw_key_0)) > 'B'"
+
+
+def test_a_column_that_is_only_known_from_the_schema_goes_first_too() -> None:
+    query = parse(f"SELECT v % 2 AS sensor, COUNT(*) FROM S {WINDOW} GROUP BY sensor")
+    table = query.windowed()[0][0]
+    _, unknown = take_shape(query, table, "ts")
+    assert unknown is not None and unknown.keys == ("v % 2",)
+    with pytest.raises(QueryTextError, match="not-grouped"):
+        take_shape(query, table, "ts", columns=["v", "Sensor"])
+
+
+def test_an_output_may_name_one_before_it() -> None:
+    _, shape = plan_of(f"SELECT COUNT(*) AS n, n * 2 AS twice, FILTER(COLLECT_LIST(v), x -> x > n) FROM S {WINDOW}")
+    assert [sql for _, sql in shape.outputs[:2]] == ["(part_0_0)", "((part_0_0)) * 2"]
+
+
+def test_without_a_window_the_query_is_sparks_own() -> None:
+    plan = make_plan(
+        parse("SELECT k, SUM(DISTINCT v) FROM S [DRATIO 1% WATTR ts] LATERAL VIEW EXPLODE(a) t AS k GROUP BY k")
+    )
+    assert plan.path is Path.ROWS and plan.shape is None
+    query = parse("SELECT window.start, COUNT(*) FROM S [DRATIO 1%] GROUP BY window(ts, '5 minutes'), sensor")
+    assert make_plan(query).path is Path.ROWS
+    assert str(query.select.args["group"].sql(dialect="spark")).strip() == "GROUP BY WINDOW(ts, '5 minutes'), sensor"

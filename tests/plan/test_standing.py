@@ -89,6 +89,11 @@ def test_what_is_no_standing_query(text: str, said: str) -> None:
     assert said in str(found.value)
 
 
+def test_it_brings_its_own_error() -> None:
+    with pytest.raises(QueryTextError, match="leave WITH ERROR out"):
+        shape("SELECT AVG(price) FROM Prices WITH ERROR WITHIN 2 CONFIDENCE 95%")
+
+
 def test_it_is_explained_without_spark() -> None:
     catalog = Catalog.from_sql("CREATE TABLE Prices (symbol STRING, ts TIMESTAMP, price DOUBLE)")
     text = "SELECT pf, MAX(SUM(w * price)) FROM Prices [RANGE 1 hour] JOIN H USING (symbol) GROUP BY pf"

@@ -1,7 +1,7 @@
 """Text → query: windows are cut out of Spark's token stream, the rest is parsed by sqlglot's Spark dialect.
 
 Positions survive, since sqlglot's tokens carry them: a window is put back on the table behind whose name it
-stood. Nothing of sqlglot is patched or subclassed to read.
+stood.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -18,8 +17,9 @@ from slackwater.language.clause import KEYWORDS, parse_clause, percentage
 from slackwater.language.safety import refuse_code
 from slackwater.language.text import located
 from slackwater.language.tree import Precision, Query, Window, tables_of
+from slackwater.language.window_function import SparkWithWindowFunction
 
-_SPARK = Spark()
+_SPARK = SparkWithWindowFunction()
 _VALUE = {TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.VAR}
 _READ_FROM = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA}
 _CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET}

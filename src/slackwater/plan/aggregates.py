@@ -1,56 +1,18 @@
 """How an aggregate is taken apart into panes: lift, combine, lower.
 
 ``lift`` makes parts out of rows, ``combine`` makes parts out of parts, ``lower`` makes the answer out of parts.
-An aggregate that is not in the table cannot be merged: it is computed by the plain route, on rows copied into
-each of their windows.
+An aggregate that has no recipe cannot be merged: it is computed by the plain route, on rows copied into each of
+their windows.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-# Aggregates of Spark that sqlglot's tree holds as calls by name.
-_BY_NAME = {
-    "mean": "AVG",
-    "every": "BOOL_AND",
-    "some": "BOOL_OR",
-    "any": "BOOL_OR",
-    "std": "STDDEV",
-    "first_value": "FIRST",
-    "last_value": "LAST",
-    "approx_percentile": "PERCENTILE_APPROX",
-    "var_samp": "VARIANCE",
-}
-_MORE_AGGREGATES = {
-    "try_sum",
-    "try_avg",
-    "product",
-    "bitmap_or_agg",
-    "histogram_numeric",
-    "count_min_sketch",
-    "regr_r2",
-    "regr_slope",
-    "regr_count",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_intercept",
-    "regr_sxx",
-    "regr_sxy",
-    "regr_syy",
-    "percentile",
-    "median",
-    "mode",
-    "skewness",
-    "kurtosis",
-    "string_agg",
-    "hll_sketch_agg",
-    "kll_sketch_agg_bigint",
-    "kll_sketch_agg_double",
-}
+from slackwater.plan.functions import arguments_of, canonical_name
+from slackwater.plan.recipes import RECIPES, Recipe, distinct_exactly, distinct_nearly, percentile
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,139 +47,33 @@ class Aggregate:
         return bool(self.parts)
 
 
+_OF_NULLS = ("FIRST", "LAST", "ANY_VALUE")
 _UNMERGEABLE = "cannot be merged: rows are copied into each of their windows"
 
-# One recipe makes (lift, combine) pairs and a way to lower them; "{}" is the part's own column.
-_Recipe = Callable[[str, str], tuple[list[tuple[str, str]], str, str]]
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of an aggregate, and what stands behind it."""
 
-def _same(function: str) -> _Recipe:
-    return lambda arguments, _: ([(f"{function}({arguments})", f"{function}({{}})")], "{0}", function.lower())
+    call: exp.Expr
+    condition: str | None
+    ignores_nulls: bool
+    ordered: bool
 
-
-def _count(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
-    return [(f"COUNT({arguments})", "SUM({})")], "{0}", "count"
-
-
-def _avg(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
-    # Spark's own AVG sums doubles too; a sum of longs could overflow where the average does not.
-    parts = [(f"SUM(CAST({arguments} AS DOUBLE))", "SUM({})"), (f"COUNT({arguments})", "SUM({})")]
-    return parts, "TRY_DIVIDE({0}, {1})", "sum and count"
-
-
-def _moments(sample: bool, root: bool) -> _Recipe:
-    def recipe(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
-        x = f"CAST({arguments} AS DOUBLE)"
-        lift = (
-            f"NAMED_STRUCT('n', CAST(COUNT({x}) AS DOUBLE), 'm', COALESCE(AVG({x}), 0D), "
-            f"'s', COALESCE(VAR_POP({x}) * COUNT({x}), 0D))"
-        )
-        # Parts are merged pairwise (Chan, Golub & LeVeque); sums of squares would cancel.
-        combine = (
-            "AGGREGATE(COLLECT_LIST({}), NAMED_STRUCT('n', 0D, 'm', 0D, 's', 0D), "
-            "(a, b) -> CASE WHEN a.n + b.n = 0 THEN a ELSE "
-            "NAMED_STRUCT('n', a.n + b.n, 'm', a.m + (b.m - a.m) * b.n / (a.n + b.n), "
-            "'s', a.s + b.s + (b.m - a.m) * (b.m - a.m) * a.n * b.n / (a.n + b.n)) END)"
-        )
-        divisor = "({0}.n - 1)" if sample else "{0}.n"
-        least = 1 if sample else 0
-        value = f"{{0}}.s / {divisor}"
-        value = f"SQRT({value})" if root else value
-        return [(lift, combine)], f"CASE WHEN {{0}}.n > {least} THEN {value} END", "count, mean and squares"
-
-    return recipe
-
-
-def _edge(function: str) -> _Recipe:
-    def recipe(arguments: str, attribute: str) -> tuple[list[tuple[str, str]], str, str]:
-        # In a stream, first and last mean by the windowing attribute: arrival order is an accident.
-        lift = f"{function}(NAMED_STRUCT('at', {attribute}, 'value', {arguments}))"
-        return [(lift, f"{function}({{}})")], "{0}.value", f"{function.lower()} by the windowing attribute"
-
-    return recipe
-
-
-def _distinct(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
-    parts = [(f"HLL_SKETCH_AGG({arguments})", "HLL_UNION_AGG({})")]
-    return parts, "HLL_SKETCH_ESTIMATE({0})", "HyperLogLog sketch"
-
-
-def _distinct_exactly(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
-    pairs, _lower, _words = _set(arguments, "")
-    return pairs, "SIZE({0})", "set"
-
-
-def _percentile(call: exp.ApproxQuantile) -> _Recipe:
-    value, share = call.this.sql(dialect="spark"), call.args["quantile"].sql(dialect="spark")
-    accuracy = call.args.get("accuracy")
-    error = 1.0 / int(accuracy.name) if isinstance(accuracy, exp.Literal) and accuracy.name.isdigit() else 1e-4
-    # Karnin, Lang & Liberty: a rank is off by 2.296 / k^0.9021 at most (99 %); Spark's own promise is 1/accuracy
-    k = min(65535, max(8, math.ceil((2.296 / error) ** (1 / 0.9021))))
-    parts = [(f"KLL_SKETCH_AGG_DOUBLE(CAST({value} AS DOUBLE), {k})", "KLL_MERGE_AGG_DOUBLE({})")]
-    lower = f"IF(KLL_SKETCH_GET_N_DOUBLE({{0}}) > 0, KLL_SKETCH_GET_QUANTILE_DOUBLE({{0}}, {share}), NULL)"
-    return lambda *_: (parts, lower, "KLL sketch")
-
-
-def _list(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
-    return [(f"COLLECT_LIST({arguments})", "FLATTEN(COLLECT_LIST({}))")], "{0}", "list"
-
-
-def _set(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
-    return [(f"COLLECT_SET({arguments})", "ARRAY_DISTINCT(FLATTEN(COLLECT_LIST({})))")], "{0}", "set"
-
-
-_RECIPES: dict[str, _Recipe] = {
-    "COUNT": _count,
-    "COUNT_IF": lambda arguments, _: ([(f"COUNT_IF({arguments})", "SUM({})")], "{0}", "count"),
-    "SUM": _same("SUM"),
-    "MIN": _same("MIN"),
-    "MAX": _same("MAX"),
-    "BIT_AND": _same("BIT_AND"),
-    "BIT_OR": _same("BIT_OR"),
-    "BIT_XOR": _same("BIT_XOR"),
-    "BOOL_AND": _same("BOOL_AND"),
-    "BOOL_OR": _same("BOOL_OR"),
-    "ANY_VALUE": _same("ANY_VALUE"),
-    "AVG": _avg,
-    "VARIANCE": _moments(sample=True, root=False),
-    "VAR_SAMP": _moments(sample=True, root=False),
-    "VAR_POP": _moments(sample=False, root=False),
-    "VARIANCE_POP": _moments(sample=False, root=False),
-    "STDDEV": _moments(sample=True, root=True),
-    "STDDEV_SAMP": _moments(sample=True, root=True),
-    "STDDEV_POP": _moments(sample=False, root=True),
-    "FIRST": _edge("MIN"),
-    "LAST": _edge("MAX"),
-    "APPROX_COUNT_DISTINCT": _distinct,
-    "COLLECT_LIST": _list,
-    "COLLECT_SET": _set,
-}
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate function.
-
-    >>> import sqlglot
-    >>> is_aggregate(sqlglot.parse_one("mean(x)", read="spark")), is_aggregate(sqlglot.parse_one("abs(x)"))
-    (True, False)
-    """
-    if isinstance(node, exp.Filter):
-        return is_aggregate(node.this)
-    if isinstance(node, exp.Anonymous):
-        name = node.name.lower()
-        return name in _BY_NAME or name in _MORE_AGGREGATES
-    return isinstance(node, exp.AggFunc)
-
-
-def canonical_name(call: exp.Expr) -> str:
-    """The one name of an aggregate that has several in Spark.
-
-    >>> import sqlglot
-    >>> canonical_name(sqlglot.parse_one("mean(x)", read="spark"))
-    'AVG'
-    """
-    name = str(call.sql(dialect="spark")).partition("(")[0]
-    return _BY_NAME.get(name.lower(), name.upper())
+    @classmethod
+    def of(cls, node: exp.Expr) -> _Call:
+        condition, ignores_nulls, ordered = None, False, False
+        while isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+            if isinstance(node, exp.Filter):
+                condition = str(node.expression.this.sql(dialect="spark"))
+            ignores_nulls |= isinstance(node, exp.IgnoreNulls)
+            ordered |= isinstance(node, exp.WithinGroup)
+            node = node.this
+        if canonical_name(node) in _OF_NULLS and len(arguments := arguments_of(node)) == 2:
+            # FIRST(v, true) is another word for FIRST(v) IGNORE NULLS
+            ignores_nulls |= arguments[1] == exp.true()
+            node = exp.Anonymous(this=canonical_name(node), expressions=[arguments[0]])
+        return cls(node, condition, ignores_nulls, ordered)
 
 
 def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
@@ -228,37 +84,56 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     'TRY_DIVIDE(part_0_0, part_0_1)'
     """
     sql = str(node.sql(dialect="spark"))
-    condition = ""
-    call = node
-    if isinstance(node, exp.Filter):
-        call = node.this
-        condition = f" FILTER ({node.expression.sql(dialect='spark')})"
-    name, rest = canonical_name(call), str(call.sql(dialect="spark")).partition("(")[2]
-    recipe = _RECIPES.get(name)
-    arguments = rest.removesuffix(")")
-    one_argument = len(call.args.get("expressions") or []) <= 1
-    if isinstance(call, exp.Count) and isinstance(call.this, exp.Distinct) and len(call.this.expressions) == 1:
-        # Spark refuses DISTINCT over a stream; the size of a set is the same number.
-        recipe, arguments, special_set = _distinct_exactly, call.this.expressions[0].sql(dialect="spark"), True
-    else:
-        special_set = False
-    special = (
-        None if special_set else call.find(exp.Distinct, exp.IgnoreNulls, exp.RespectNulls, exp.Order, exp.HavingMax)
-    )
-    if isinstance(call, exp.ApproxQuantile):
-        recipe = _percentile(call)
-    if recipe is None or special is not None or not rest.endswith(")") or not one_argument:
-        return Aggregate(sql, (), "", _UNMERGEABLE, sql)
+    said = _Call.of(node)
+    call, condition = said.call, said.condition
+    name, arguments = canonical_name(call), ", ".join(a.sql(dialect="spark") for a in arguments_of(call))
+    recipe = _recipe(said, name)
+    if recipe is None:
+        return Aggregate(sql, (), "", _UNMERGEABLE, _in_order(said))
+    distinct = call.this.expressions if isinstance(call.this, exp.Distinct) else []
+    if distinct:
+        arguments = distinct[0].sql(dialect="spark")
     pairs, lower, words = recipe(arguments, attribute)
-    if condition and len(pairs) == 1 and pairs[0][0].startswith("NAMED_STRUCT"):
-        return Aggregate(sql, (), "", _UNMERGEABLE, sql)
+    if said.ignores_nulls:
+        condition = f"{arguments} IS NOT NULL" if condition is None else f"({condition}) AND {arguments} IS NOT NULL"
+    if condition is not None and pairs[0][0].startswith("NAMED_STRUCT"):
+        return Aggregate(sql, (), "", _UNMERGEABLE, _in_order(said))
+    filtered = "" if condition is None else f" FILTER (WHERE {condition})"
     names = [f"part_{index}_{i}" for i in range(len(pairs))]
     parts = tuple(
-        Part(part, lift + condition, combine.format(part)) for part, (lift, combine) in zip(names, pairs, strict=True)
+        Part(part, lift + filtered, combine.format(part)) for part, (lift, combine) in zip(names, pairs, strict=True)
     )
-    plain = lower.format(parts[0].lift) if special_set or name in ("FIRST", "LAST") else sql
-    operator = () if special_set else _operator(name, arguments, node)
+    # What means something else here than in Spark, or what Spark cannot do over a stream, is computed by its parts.
+    plain = lower.format(parts[0].lift) if distinct or name in ("FIRST", "LAST") else _in_order(said)
+    operator = () if distinct or said.ignores_nulls else _operator(name, call, condition)
     return Aggregate(sql, parts, lower.format(*names), f"in panes: {words}", plain, operator)
+
+
+def _recipe(said: _Call, name: str) -> Recipe | None:
+    call = said.call
+    if said.ordered or (said.ignores_nulls and name not in _OF_NULLS):
+        return None
+    if isinstance(call, exp.Count) and isinstance(call.this, exp.Distinct):
+        # Spark refuses DISTINCT over a stream; the size of a set is the same number.
+        return distinct_exactly if len(call.this.expressions) == 1 else None
+    if call.find(exp.Distinct, exp.Order, exp.HavingMax) is not None:
+        return None
+    if isinstance(call, exp.ApproxQuantile):
+        return percentile(call)
+    if isinstance(call, exp.ApproxDistinct):
+        return distinct_nearly(call)
+    if len(arguments_of(call)) != 1 and name != "COUNT":
+        return None
+    return RECIPES.get(name)
+
+
+def _in_order(said: _Call) -> str:
+    """The call as Spark reads it: FILTER stands before IGNORE NULLS, and not behind it."""
+    call = said.call
+    if said.ordered:
+        call = call.parent or call
+    filtered = "" if said.condition is None else f" FILTER (WHERE {said.condition})"
+    return f"{call.sql(dialect='spark')}{filtered}{' IGNORE NULLS' if said.ignores_nulls else ''}"
 
 
 _OPERATOR_NAMES = {
@@ -280,16 +155,18 @@ _OPERATOR_NAMES = {
 }
 
 
-def _operator(name: str, arguments: str, node: exp.Expr) -> tuple[tuple[str, str | None], ...]:
+def _operator(name: str, call: exp.Expr, condition: str | None) -> tuple[tuple[str, str | None], ...]:
     """The aggregate in the window operator: its name there, and its input (None: none, COUNT(*))."""
     known = _OPERATOR_NAMES.get(name)
-    if known is None:
+    arguments = [argument.sql(dialect="spark") for argument in arguments_of(call)]
+    if known is None or not arguments or any(isinstance(a, exp.Column) and a.is_star for a in arguments_of(call)):
         return ()
-    value: str | None = f"CAST({arguments} AS DOUBLE)"
+    value: str | None = f"CAST({arguments[0]} AS DOUBLE)"
     if name == "COUNT":
-        value = None if arguments in ("*", "1") else f"IF({arguments} IS NULL, NULL, 1D)"
+        missing = " OR ".join(f"{argument} IS NULL" for argument in arguments)
+        value = None if arguments in (["*"], ["1"]) else f"IF({missing}, NULL, 1D)"
     elif name == "COUNT_IF":
-        value = f"IF({arguments}, 1D, NULL)"
-    if isinstance(node, exp.Filter):
-        value = f"CASE WHEN {node.expression.this.sql(dialect='spark')} THEN {value or '1D'} END"
+        value = f"IF({arguments[0]}, 1D, NULL)"
+    if condition is not None:
+        value = f"CASE WHEN {condition} THEN {value or '1D'} END"
     return ((known, value),)

@@ -12,7 +12,8 @@ from sqlglot.errors import ParseError
 from slackwater.errors import InvalidData
 from slackwater.language import Measure
 
-_TIME_TYPES = {exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ}
+# A TIMESTAMP_NTZ is no instant: which one it means depends on a zone that it does not have.
+_TIME_TYPES = {exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ}
 _NUMBER_TYPES = {exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT}
 
 

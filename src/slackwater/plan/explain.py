@@ -37,7 +37,7 @@ def explain(plan: Plan) -> str:
         lines.append(("slack", _slack(plan)))
     if plan.window.sources:
         lines.append(("sources", f"a front for each of {', '.join(plan.window.sources)}; the lowest leads"))
-    lines += [("arrival", plan.window.arrival or "the time of the micro-batch"), ("late rows", _LATE[plan.late])]
+    lines += [("arrival", _arrival(plan)), ("late rows", _LATE[plan.late])]
     if plan.window.delay_ms is not None:
         lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}"))
     if plan.query.precision is not None:
@@ -60,8 +60,11 @@ def _window(plan: Plan) -> str:
     if plan.kind is Kind.PER_ROW:
         return f"per row, the last {length}: (t − {length}, t], one result per row"
     if plan.kind is Kind.TUPLES:
-        per = f" per {', '.join(window.per)}" if window.per else " of the whole stream"
-        return f"the last {length}{per}, " + (f"every {step}" if step else "one result per row")
+        narrowed = plan.shape is not None and plan.shape.narrowed
+        rows = "of the rows that WHERE and joins leave" if narrowed else "of the whole stream"
+        if window.per:
+            rows = f"per {', '.join(window.per)}" + (f", {rows}" if narrowed else "")
+        return f"the last {length} {rows}, " + (f"every {step}" if step else "one result per row")
     if plan.kind is Kind.LANDMARK:
         steps = f"a result for every {step} in which rows came" if step else "one result per row"
         return f"landmark, from {window.landmark} on, {steps}"
@@ -94,6 +97,13 @@ def _promise(plan: Plan) -> str:
 
 def _method(plan: Plan) -> str:
     return plan.method + (f" ({plan.window.heartbeat})" if plan.window.heartbeat is not None else "")
+
+
+def _arrival(plan: Plan) -> str:
+    arrival = plan.window.arrival
+    if arrival is not None and plan.measure is Measure.NUMBER:
+        return f"{arrival}, for DELAY and replays alone: the heartbeat goes by {plan.attribute}"
+    return arrival or "the time of the micro-batch"
 
 
 def _slack(plan: Plan) -> str:

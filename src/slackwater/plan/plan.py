@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slackwater.language import Extent, Late, Measure, Query, Window
 from slackwater.plan.aggregates import Aggregate
+from slackwater.plan.slotted import Slotted
 from slackwater.promises import Completeness
 
 
@@ -46,9 +47,10 @@ class Shape:
     having: str | None
     plain_having: str | None
     ordered_having: str | None
-    source: str  # "FROM slackwater_stream … WHERE …"
+    source: Slotted  # "FROM … WHERE …", with a place for the stream
     alias: str
-    outer: str | None  # the query around this SELECT, with slackwater_result for it; None if there is none
+    narrowed: bool  # whether WHERE or a join stands between the stream and the window
+    outer: Slotted | None  # the query around this SELECT, with a place for its result; None if there is none
 
 
 @dataclass(frozen=True, slots=True)

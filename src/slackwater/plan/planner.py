@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import math
 from typing import NoReturn
@@ -11,6 +12,9 @@ from slackwater.language import Extent, Late, Measure, Query, Window
 from slackwater.language.text import located
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog, Stream
+from slackwater.plan.ctes import definition_of
+from slackwater.plan.names import table_name
+from slackwater.plan.places import start_of, word_place
 from slackwater.plan.plan import Kind, Path, Plan, Shape
 from slackwater.plan.shape import take_shape
 from slackwater.promises import Completeness
@@ -45,12 +49,21 @@ class _Planner:
             self.window = windowed[1][1]
             self._refuse_any("two-streams", "two streams have a window", "window one of them and join its result")
         self.table, self.window = windowed[0]
+        if definition_of(self.table) is not None:
+            raise located(
+                query.text,
+                start_of(self.table.this),
+                "window-on-cte",
+                f"{self.table.name} is a part of this query, and a window stands behind a stream",
+                "put the window behind the stream that it reads, or register it as a stream of its own (sw.stream)",
+                length=len(self.table.name),
+            )
         self.stream: Stream | None = catalog.find(self.table.name)
 
     def plan(self) -> Plan:
-        window = self.window
-        attribute = self._attribute()
         self._check_columns()
+        window = self.window = self._spelled()
+        attribute = self._attribute()
         measure = self._measure(attribute)
         self._check_extents(measure)
         self._check_promise(measure)
@@ -58,11 +71,17 @@ class _Planner:
         path = Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING) else Path.ORDERED
         # Windows in tuples hold the rows that were kept, however many were shed: nothing is to be corrected.
         shed = window.delay_ms is not None and kind is not Kind.TUPLES
-        aggregates, shape = take_shape(self.query, self.table, attribute or "", SHED_WEIGHT if shed else None)
-        notes = []
+        aggregates: tuple[Aggregate, ...] = ()
+        shape: Shape | None = None
         if kind is Kind.NONE:
-            path, shape, aggregates = Path.ROWS, None, ()
-        elif not aggregates:
+            path = Path.ROWS  # the query is Spark's own: nothing of it is taken apart, or refused
+            self._check_rows()
+        else:
+            known = () if self.stream is None else tuple(self.stream.columns)
+            weight = SHED_WEIGHT if shed else None
+            aggregates, shape = take_shape(self.query, self.table, attribute or "", weight, known)
+        notes = []
+        if kind is not Kind.NONE and not aggregates:
             self._refuse_any(
                 "nothing-to-aggregate",
                 "the window has no aggregate",
@@ -70,7 +89,7 @@ class _Planner:
             )
         late = window.late or Late.COUNT
         if late is Late.PANES:
-            self._check_late_panes(path, all(a.mergeable for a in aggregates), shape is not None and bool(shape.having))
+            self._check_late_panes(path, all(a.mergeable for a in aggregates), shape)
         if late is Late.ROWS:
             self._check_late_rows(path, shape)
         if path is Path.ORDERED:
@@ -94,7 +113,7 @@ class _Planner:
             notes.append("WITH ERROR: COUNT, SUM and AVG come with their standard error for what was shed")
         return Plan(
             query=self.query,
-            stream=self.table.name,
+            stream=table_name(self.table),
             window=window,
             attribute=attribute,
             measure=measure,
@@ -114,6 +133,24 @@ class _Planner:
         )
 
     # Columns ------------------------------------------------------------------------------------------------
+
+    def _spelled(self) -> Window:
+        """The window with its columns spelled as the stream spells them: case does not matter in a text."""
+        stream, window = self.stream, self.window
+        if stream is None:
+            return window
+
+        def spelled(name: str | None) -> str | None:
+            return None if name is None else stream.column(name)
+
+        return dataclasses.replace(
+            window,
+            attribute=spelled(window.attribute),
+            arrival=spelled(window.arrival),
+            heartbeat=spelled(window.heartbeat),
+            sources=tuple(stream.column(name) or name for name in window.sources),
+            per=tuple(stream.column(name) or name for name in window.per),
+        )
 
     def _attribute(self) -> str | None:
         if self.window.attribute is not None:
@@ -187,6 +224,12 @@ class _Planner:
                     f"{window.landmark!r} is no point in time",
                     "write LANDMARK '2024-01-31 12:00:00'",
                 )
+        elif window.landmark is not None and window.landmark != int(window.landmark):
+            self._refuse(
+                "LANDMARK", "wrong-landmark", f"{window.landmark:g} is no whole number", "write a whole number"
+            )
+        if window.delay_ms is not None and window.delay_ms <= 0:
+            self._refuse("DELAY", "empty-extent", "DELAY 0 cannot be kept", "write more than 0")
         for keyword, extent in (("RANGE", window.range), ("SLIDE", window.slide)):
             if extent is not None and extent.amount <= 0:
                 self._refuse(keyword, "empty-extent", f"{keyword} {extent.amount:g} is nothing", "write more than 0")
@@ -235,18 +278,41 @@ class _Planner:
                     f"{window.heartbeat} is not of the windowing attribute's kind",
                     "name a column of that kind",
                 )
+        arrival = None if self.stream is None or window.arrival is None else self.stream.columns[window.arrival]
+        if self.stream is not None and window.arrival is not None and arrival is not Measure.TIME:
+            self._refuse("ARRIVAL", "wrong-arrival", f"{window.arrival} is no timestamp", "name one, or cast it")
         if window.slack is not None and window.slack.measure is Measure.TIME and measure is Measure.NUMBER:
             self._refuse("SLACK", "wrong-measure", "SLACK is a time, and WATTR a number", "write SLACK n tuples")
 
-    def _check_late_panes(self, path: Path, mergeable: bool, having: bool) -> None:
+    def _check_rows(self) -> None:
+        if self.query.with_error:
+            start, length = word_place(self.query.text, "WITH ERROR", behind=start_of(self.query.select))
+            raise located(
+                self.query.text,
+                start,
+                "error-without-window",
+                "WITH ERROR is about aggregates over a window, and there is no window",
+                "add RANGE, or leave it out",
+                length=length,
+            )
+
+    def _check_late_panes(self, path: Path, mergeable: bool, shape: Shape | None) -> None:
         if path is not Path.NATIVE:
             self._refuse("LATE", "late-panes-without-panes", "only windows with SLIDE have panes", "write LATE ROWS")
         if not mergeable:
             self._refuse("LATE", "late-panes-unmergeable", "an aggregate cannot be merged later", "write LATE ROWS")
-        if having:
+        if shape is not None and shape.having:
             self._refuse(
                 "LATE", "late-panes-having", "HAVING cannot judge a part of a window", "filter after sw.reconcile"
             )
+        if shape is not None and shape.outer is not None:
+            self._refuse(
+                "LATE",
+                "late-panes-inside",
+                "late panes are parts of windows, which the query around the window would take for whole ones",
+                "make the SELECT with the window the outermost, or write LATE COUNT",
+            )
+        self._check_names(shape, ("late", "parts"))
 
     def _check_late_rows(self, path: Path, shape: Shape | None) -> None:
         if path is Path.ROWS:
@@ -258,6 +324,12 @@ class _Planner:
                 "late rows come beside the results of the window, not of the query around it",
                 "make the SELECT with the window the outermost, or write LATE COUNT",
             )
+        self._check_names(shape, ("late", "late_by", "late_by_ms", "missed", "late_row"))
+
+    def _check_names(self, shape: Shape | None, reserved: tuple[str, ...]) -> None:
+        for name, _ in shape.outputs if shape is not None else ():
+            if name.lower() in reserved:
+                self._refuse("LATE", "reserved-name", f"{name} tells what was late", "choose another name for it")
 
     def _check_ordered(self, aggregates: tuple[Aggregate, ...], shape: Shape | None) -> None:
         for aggregate in aggregates:

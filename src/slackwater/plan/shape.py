@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import cast
 
 from sqlglot import exp
@@ -9,71 +10,50 @@ from sqlglot import exp
 from slackwater.language import Query
 from slackwater.language.text import located
 from slackwater.language.tree import tables_of
-from slackwater.plan.aggregates import Aggregate, is_aggregate, take_apart
+from slackwater.plan.aggregates import Aggregate, take_apart
+from slackwater.plan.beside import refuse_beside, refuse_calls
+from slackwater.plan.ctes import write_out
+from slackwater.plan.functions import is_aggregate
+from slackwater.plan.grouping import keys_of
+from slackwater.plan.names import quoted
+from slackwater.plan.places import start_of
 from slackwater.plan.plan import Shape
+from slackwater.plan.rewriting import WINDOW_COLUMNS, aggregate_calls, loose_columns, rewritten, spelled_out
+from slackwater.plan.slotted import Slotted, slotted
 from slackwater.plan.weighted import SHED_RATIO, corrected, error_of, is_corrected, shed_ratio
-
-WINDOW_COLUMNS = ("window_start", "window_end")
-STREAM_SLOT = "slackwater_stream"
-RESULT_SLOT = "slackwater_result"
-_REFUSED = {
-    "distinct": "SELECT DISTINCT",
-    "order": "ORDER BY",
-    "limit": "LIMIT",
-    "offset": "OFFSET",
-    "qualify": "QUALIFY",
-    "windows": "WINDOW",
-    "laterals": "LATERAL VIEW",
-    "sort": "SORT BY",
-    "cluster": "CLUSTER BY",
-    "distribute": "DISTRIBUTE BY",
-}
 
 
 def take_shape(
-    query: Query, table: exp.Table, attribute: str, weight: str | None = None
+    query: Query, table: exp.Table, attribute: str, weight: str | None = None, columns: Collection[str] = ()
 ) -> tuple[tuple[Aggregate, ...], Shape | None]:
     """The aggregates of the SELECT that reads ``table``, and its shape; no shape without aggregates.
 
-    ``weight`` is the column by which COUNT, SUM and AVG are corrected, where rows are shed.
+    ``weight`` is the column by which COUNT, SUM and AVG are corrected, where rows are shed; ``columns`` are those that
+    the stream is known to have.
     """
     index = next(i for i, other in enumerate(query.tables()) if other is table)
-    whole = query.select.copy()
-    copied = tables_of(whole)[index]
+    copied = tables_of(query.select.copy())[index]
     select = cast(exp.Select, copied.find_ancestor(exp.Select))
-    keys = _keys(select)
-    judge = _having(select, keys)
-    roots = [*select.expressions, *([judge] if judge is not None else [])]
+    alias = copied.alias or copied.name
+    write_out(query, [other for other in tables_of(select) if other is not copied])
+    _unqualify(select, copied, alias)
+    keys = keys_of(query, select, columns)
+    outputs = _outputs(query, select, keys)
+    judge = _having(select, outputs)
+    bodies = [body for _, body in outputs]
+    roots = bodies if judge is None else [*bodies, judge]
     calls: list[exp.Expr] = []
     for root in roots:
-        for call in _aggregate_calls(root, keys):
+        for call in aggregate_calls(root, keys):
             if call not in calls:
                 calls.append(call)
     if not calls:
         return (), None
-    for call in calls:
-        if call.find(exp.Distinct) and not take_apart(call, 0, "").mergeable:
-            raise located(
-                query.text,
-                max(query.text.upper().find("DISTINCT"), 0),
-                "not-in-a-stream",
-                f"{call.sql(dialect='spark')} cannot be computed over a stream",
-                "use COUNT(DISTINCT column) or COLLECT_SET",
-                length=8,
-            )
-    for argument, words in _REFUSED.items():
-        if select.args.get(argument):
-            raise located(
-                query.text,
-                max(query.text.upper().find(words), 0),
-                "not-in-a-stream",
-                f"{words} cannot stand beside a window over an endless stream",
-                "put the window in a subquery or leave it out",
-                length=len(words),
-            )
-    alias = copied.alias or copied.name
-    qualified = f"`{alias}`.`{attribute}`" if attribute else ""
-    weighed = None if weight is None else f"`{alias}`.`{weight}`"
+    refuse_beside(query, select, copied)
+    refuse_calls(query, roots, calls, shed=weight is not None)
+    _refuse_loose(query, roots, keys, calls)
+    qualified = f"{quoted(alias)}.{quoted(attribute)}" if attribute else ""
+    weighed = None if weight is None else f"{quoted(alias)}.{quoted(weight)}"
     aggregates = [
         corrected(call, number, weighed)
         if weighed is not None and is_corrected(call)
@@ -82,147 +62,155 @@ def take_shape(
     ]
     errors: list[tuple[str, int]] = []
     if query.with_error:
-        for projection in select.expressions:
-            body = projection.this if isinstance(projection, exp.Alias) else projection
+        for name, body in outputs:
             if is_aggregate(body) and is_corrected(body):
-                errors.append((f"{_output_name(projection)}_error", len(aggregates)))
+                errors.append((f"{name}_error", len(aggregates)))
                 aggregates.append(error_of(body, len(aggregates), weighed or "1D"))
         errors.append((SHED_RATIO, len(aggregates)))
         aggregates.append(shed_ratio(len(aggregates), weighed or "1D"))
     names = [f"__sw_key_{number}" for number in range(len(keys))]
-    modes = {
+    values = {
         "merged": [a.lower if a.mergeable else a.plain for a in aggregates],
         "plain": [a.plain for a in aggregates],
         "ordered": [f"aggregate_{number}" for number in range(len(aggregates))],
     }
-    outputs: dict[str, list[tuple[str, str]]] = {mode: [] for mode in modes}
-    for projection in select.expressions:
-        if isinstance(projection, exp.Star):
-            raise located(query.text, max(query.text.find("*"), 0), "star", "* cannot be aggregated", "name columns")
-        body = projection.this if isinstance(projection, exp.Alias) else projection
-        for mode, values in modes.items():
-            carried = [] if mode == "plain" else names  # the plain route groups by the keys themselves
-            outputs[mode].append((_output_name(projection), _rewrite(body, keys, carried, calls, values)))
-    for mode, values in modes.items():
-        outputs[mode] += [(name, values[number]) for name, number in errors]
-    judged: dict[str, str | None] = {
-        mode: _rewrite(judge, keys, [] if mode == "plain" else names, calls, values) if judge is not None else None
-        for mode, values in modes.items()
-    }
+    carried = {"merged": names, "plain": [], "ordered": names}  # the plain route groups by the keys themselves
+    said: dict[str, tuple[tuple[str, str], ...]] = {}
+    judged: dict[str, str | None] = {}
+    for mode in values:
+        found = [(name, rewritten(body, keys, carried[mode], calls, values[mode])) for name, body in outputs]
+        said[mode] = (*found, *((name, values[mode][number]) for name, number in errors))
+        judged[mode] = None if judge is None else rewritten(judge, keys, carried[mode], calls, values[mode])
     shape = Shape(
         keys=tuple(str(key.sql(dialect="spark")) for key in keys),
         key_names=tuple(names),
-        outputs=tuple(outputs["merged"]),
-        plain_outputs=tuple(outputs["plain"]),
-        ordered_outputs=tuple(outputs["ordered"]),
+        outputs=said["merged"],
+        plain_outputs=said["plain"],
+        ordered_outputs=said["ordered"],
         having=judged["merged"],
         plain_having=judged["plain"],
         ordered_having=judged["ordered"],
         source=_source(select, copied, alias),
         alias=alias,
-        outer=_outer(whole, select),
+        narrowed=bool(select.args.get("where") or select.args.get("joins")),
+        outer=_outer(query, index),
     )
     return tuple(aggregates), shape
 
 
-def _having(select: exp.Select, keys: list[exp.Expr]) -> exp.Expr | None:
-    """The condition behind HAVING, with the names of outputs replaced by what they stand for."""
+def around_rows(query: Query) -> Slotted:
+    """The whole query as Spark's own, with a place for the stream under its promise.
+
+    >>> from slackwater.language import parse
+    >>> around_rows(parse("SELECT * FROM S [DRATIO 1%] TABLESAMPLE (10 PERCENT)")).filled("view")
+    'SELECT * FROM view TABLESAMPLE (10 PERCENT) AS `S`'
+    """
+    whole = query.select.copy()
+    table = Query(whole, query.windows).windowed()[0][0]
+    alias = table.alias or table.name
+    _unqualify(whole, table, alias, edges=False)
+    if not table.alias:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return slotted(whole, table)
+
+
+def _unqualify(select: exp.Query, table: exp.Table, alias: str, *, edges: bool = True) -> None:
+    """Leave out what no longer says where a column is: the stream's database, and the stream before a window's edge."""
+    for column in select.find_all(exp.Column):
+        if column.table.lower() != alias.lower():
+            continue
+        if table.db and column.db.lower() == table.db.lower():
+            column.set("db", None)
+            column.set("catalog", None)
+        if edges and column.name.lower() in WINDOW_COLUMNS:
+            column.set("table", None)
+
+
+def _outputs(query: Query, select: exp.Select, keys: list[exp.Expr]) -> list[tuple[str, exp.Expr]]:
+    """Names and bodies of what is selected; the edges of the window come by themselves and are left out.
+
+    A body may use the names of outputs before it, as in Spark.
+    """
+    found: list[tuple[str, exp.Expr]] = []
+    named: dict[str, exp.Expr] = {}
+    for projection in select.expressions:
+        name, body = _output_name(projection), spelled_out(projection.unalias(), named, keys)
+        if isinstance(projection, exp.Alias):
+            named[name.lower()] = body
+        if name.lower() not in WINDOW_COLUMNS:
+            found.append((name, body))
+        elif not isinstance(body, exp.Column) or body.name.lower() != name.lower():
+            raise located(
+                query.text,
+                start_of(projection),
+                "reserved-name",
+                f"{name} is an edge of the window, and not {body.sql(dialect='spark')}",
+                "choose another name",
+            )
+    return found
+
+
+def _having(select: exp.Select, outputs: list[tuple[str, exp.Expr]]) -> exp.Expr | None:
+    """The condition behind HAVING, with the names of outputs replaced by what they stand for; they go before keys."""
     having = select.args.get("having")
     if having is None:
         return None
-    named = {p.alias.lower(): p.this for p in select.expressions if isinstance(p, exp.Alias)}
-
-    def spell_out(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column) and not node.table and _key_number(node, keys) is None:
-            body = named.get(node.name.lower())
-            return exp.Paren(this=body.copy()) if body is not None else node
-        return node
-
-    return cast(exp.Expr, having.this.copy().transform(spell_out))
-
-
-def _key_number(node: exp.Expr, keys: list[exp.Expr]) -> int | None:
-    """Which key a node is; a column may leave out its table."""
-    for number, key in enumerate(keys):
-        if node == key:
-            return number
-        if isinstance(node, exp.Column) and isinstance(key, exp.Column) and node.name.lower() == key.name.lower():
-            tables = {t.lower() for t in (node.table, key.table) if t}
-            if len(tables) < 2:
-                return number
-    return None
+    aliases = {p.alias.lower() for p in select.expressions if isinstance(p, exp.Alias)}
+    return spelled_out(having.this, {name.lower(): body for name, body in outputs if name.lower() in aliases}, [])
 
 
 def _output_name(projection: exp.Expr) -> str:
     """The name that Spark would give the column."""
     if isinstance(projection, exp.Alias | exp.Column):
         return str(projection.alias_or_name)
-    return str(projection.sql(dialect="spark", normalize_functions="lower"))
+    bare = projection.copy()
+    for name in bare.find_all(exp.Identifier):
+        name.set("quoted", False)
+    return str(bare.sql(dialect="spark", normalize_functions="lower"))
 
 
-def _keys(select: exp.Select) -> list[exp.Expr]:
-    """The group keys, with ordinals, aliases and ALL replaced by what they stand for; the window is always one."""
-    group = select.args.get("group")
-    projections = [(p.alias, p.this if isinstance(p, exp.Alias) else p) for p in select.expressions]
-    if group is None:
-        return []
-    if group.args.get("all"):
-        found = [body for _, body in projections if not any(is_aggregate(node) for node in body.walk())]
-    else:
-        found = []
-        for key in group.expressions:
-            if isinstance(key, exp.Literal) and not key.is_string:
-                found.append(projections[int(key.name) - 1][1])
-                continue
-            by_alias = [body for alias, body in projections if alias and key == exp.column(alias)]
-            found.append(by_alias[0] if by_alias else key)
-    return [key for key in found if key.name.lower() not in WINDOW_COLUMNS]
+def _refuse_loose(query: Query, roots: list[exp.Expr], keys: list[exp.Expr], calls: list[exp.Expr]) -> None:
+    for root in roots:
+        for column in loose_columns(root, keys, calls):
+            said = str(column.sql(dialect="spark"))
+            if column.is_star:
+                raise located(
+                    query.text,
+                    start_of(column),
+                    "star",
+                    f"{said} cannot be aggregated",
+                    "name columns",
+                    length=len(said),
+                )
+            raise located(
+                query.text,
+                start_of(column),
+                "not-grouped",
+                f"{said} is neither grouped by nor aggregated",
+                "add it to GROUP BY, or say which of a window's values is meant: LAST, MAX, ANY_VALUE …",
+                length=len(said),
+            )
 
 
-def _aggregate_calls(root: exp.Expr, keys: list[exp.Expr]) -> list[exp.Expr]:
-    """The aggregate calls below ``root``, outermost first, keys left out."""
-    if _key_number(root, keys) is not None:
-        return []
-    if is_aggregate(root):
-        return [root]
-    found: list[exp.Expr] = []
-    for child in root.iter_expressions():
-        found += _aggregate_calls(child, keys)
-    return found
-
-
-def _rewrite(body: exp.Expr, keys: list[exp.Expr], names: list[str], calls: list[exp.Expr], values: list[str]) -> str:
-    """``body`` with the columns that carry keys in the place of keys, and ``values`` in the place of aggregates."""
-
-    def replace(node: exp.Expr) -> exp.Expr:
-        number = _key_number(node, keys)
-        if number is not None:
-            return exp.column(names[number]) if names else node
-        if node in calls:
-            return exp.Paren(this=exp.Var(this=values[calls.index(node)]))
-        for child in list(node.iter_expressions()):
-            new = replace(child)
-            if new is not child:
-                child.replace(new)
-        return node
-
-    return str(replace(body.copy()).sql(dialect="spark"))
-
-
-def _outer(whole: exp.Expr, select: exp.Select) -> str | None:
+def _outer(query: Query, index: int) -> Slotted | None:
     """The query around the SELECT, which has become a table."""
+    whole = query.select.copy()
+    select = cast(exp.Select, tables_of(whole)[index].find_ancestor(exp.Select))
     if select is whole:
         return None
-    select.replace(exp.select("*").from_(exp.to_table(RESULT_SLOT)))
-    return str(whole.sql(dialect="spark"))
+    result = exp.to_table("result")
+    select.replace(exp.select("*").from_(result, copy=False))
+    return slotted(whole, result)
 
 
-def _source(select: exp.Select, table: exp.Table, alias: str) -> str:
-    """FROM, joins and WHERE of the SELECT, with a slot for the stream."""
-    table.replace(exp.alias_(exp.to_table(STREAM_SLOT), alias, table=True, quoted=True))
+def _source(select: exp.Select, table: exp.Table, alias: str) -> Slotted:
+    """FROM, joins and WHERE of the SELECT, with a place for the stream."""
+    stream = cast(exp.Table, exp.alias_(exp.to_table("stream"), alias, table=True, quoted=True))
+    table.replace(stream)
     bare = exp.Select(expressions=[exp.Star()])
-    for argument in ("with_", "from_", "joins", "where"):
+    for argument in ("from_", "joins", "where"):
         part = select.args.get(argument)
         if part:
-            bare.set(argument, [p.copy() for p in part] if isinstance(part, list) else part.copy())
-    return str(bare.sql(dialect="spark")).removeprefix("SELECT * ")
+            bare.set(argument, part)
+    found = slotted(bare, stream)
+    return Slotted(found.before.removeprefix("SELECT * "), found.behind)

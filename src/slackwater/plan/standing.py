@@ -10,6 +10,7 @@ from sqlglot import exp
 from slackwater.language import Measure, Query, print_query
 from slackwater.language.text import located
 from slackwater.plan.catalog import Catalog
+from slackwater.plan.names import table_name
 from slackwater.units import duration_text, percent
 
 ANSWER_COLUMNS = ("drift", "error_bound", "interrupted_streams", "next_evaluation_at")
@@ -115,6 +116,8 @@ class _Reader:
         for part in ("having", "order", "limit", "distinct", "qualify", "with_"):
             if select.args.get(part):
                 self._refuse(f"a standing query has no {part.strip('_').upper()}", "filter its answers instead")
+        if self.query.with_error:
+            self._refuse("the answers of a standing query bring their own error_bound", "leave WITH ERROR out")
         assert self.query.precision is not None
         precision = self.query.precision
         keys, aggregate, name = self._projection()
@@ -140,7 +143,7 @@ class _Reader:
             extreme=extreme,
             window_ms=window_ms,
             landmark=landmark,
-            table=None if self.other is None else self.other.sql("spark").partition(" AS ")[0],
+            table=None if self.other is None else table_name(self.other),
             join=self._join(),
             stream_filter=stream_filter,
             table_filter=table_filter,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from slackwater.plan.aggregates import Aggregate, Part, canonical_name
+from slackwater.plan.aggregates import Aggregate, Part
+from slackwater.plan.functions import arguments_of, canonical_name
 
 CORRECTED = ("COUNT", "COUNT_IF", "SUM", "AVG")
 SHED_RATIO = "shed_ratio"
@@ -62,14 +63,14 @@ def _inputs(call: exp.Expr, weight: str) -> tuple[str, str, str]:
         inner = call.this
         condition = str(call.expression.this.sql(dialect="spark"))
     name = canonical_name(inner)
-    argument = str(inner.sql(dialect="spark")).partition("(")[2].removesuffix(")")
+    arguments = [str(argument.sql(dialect="spark")) for argument in arguments_of(inner)]
     tests = [condition] if condition else []
     if name == "COUNT_IF":
-        tests.append(argument)
-    elif argument not in ("*", "1"):
-        tests.append(f"{argument} IS NOT NULL")
+        tests += arguments
+    elif arguments not in (["*"], ["1"]):
+        tests += [f"{argument} IS NOT NULL" for argument in arguments]
     counted = f"CASE WHEN {' AND '.join(f'({test})' for test in tests)} THEN {weight} END" if tests else weight
-    return name, f"({counted})", f"CAST({argument} AS DOUBLE)"
+    return name, f"({counted})", f"CAST({arguments[0]} AS DOUBLE)"
 
 
 def _sums(sql: str, index: int, inputs: list[str], lower: str, words: str) -> Aggregate:

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from slackwater.plan.names import quoted
+
 _CELLS_A_UNIT = 128
 _CELLS_A_UNIT_OF_A_SOURCE = 32
 _CELLS_A_SIDE = 1 << 15
@@ -84,8 +86,8 @@ def named_sources(column: str, sources: list[str]) -> list[Column]:
     Cells know sources by number. Two names a micro-batch cost next to nothing, and after some all are known, the one
     that is behind first.
     """
-    name = F.concat_ws(", ", *(F.col(f"`{source}`").cast("string") for source in sources))
-    named, time = F.struct(_source(sources).alias("source"), name.alias("name")), F.col(f"`{column}`")
+    name = F.concat_ws(", ", *(F.col(quoted(source)).cast("string") for source in sources))
+    named, time = F.struct(_source(sources).alias("source"), name.alias("name")), F.col(quoted(column))
     return [F.min_by(named, time).alias("oldest"), F.min_by(named, F.xxhash64(time)).alias("any_one")]
 
 

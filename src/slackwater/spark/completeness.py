@@ -10,6 +10,7 @@ from pyspark.sql.types import TimestampType
 
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
+from slackwater.plan.names import quoted
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import DAY_US, cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.control_row import control_row
@@ -139,7 +140,7 @@ def _marked(
     """
     marked = events.select(
         "*",
-        F.unix_micros(F.col(f"`{spec.column}`")).alias("__sw_event_us"),
+        F.unix_micros(F.col(quoted(spec.column))).alias("__sw_event_us"),
         control_row(spark, spec.exchange, spec.name).alias("__sw_control"),
     )
     event, row = F.col("__sw_event_us"), F.col("__sw_control")
@@ -148,7 +149,7 @@ def _marked(
     unset_clock = (event >= 0) & (event < DAY_US)
     arrived, impossible = now_us, unset_clock
     if arrival is not None:
-        marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(f"`{arrival}`")), now_us))
+        marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(quoted(arrival))), now_us))
         arrived = F.col("__sw_arrival_us")
         impossible = unset_clock & (arrived >= 365 * DAY_US)
         # an arrival from the future would carry the whole clock along

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from slackwater.errors import InvalidStream
 from slackwater.language import Measure
 from slackwater.plan import Kind, Path, Plan
+from slackwater.plan.names import quoted
 from slackwater.spark.numbers import edge_sql
 
 _MS_US = 1000
@@ -43,12 +44,12 @@ def with_late_rows(
         F.lit(True).alias("late"),
         F.expr(by).alias(name),
         F.col(_MISSED),
-        F.struct(*(F.col(f"`{column}`") for column in columns)).alias(_ROW),
+        F.struct(*(F.col(quoted(column)) for column in columns)).alias(_ROW),
     )
     edges = ["window_start", "window_end"]
     outputs = [column for column in results.columns if column not in edges]
     both = results.withColumn("late", F.lit(False)).unionByName(told, allowMissingColumns=True)
-    return both.select(*edges, "late", *(F.col(f"`{column}`") for column in outputs), name, _MISSED, _ROW)
+    return both.select(*edges, "late", *(F.col(quoted(column)) for column in outputs), name, _MISSED, _ROW)
 
 
 def _missed(plan: Plan, landmark: int | None) -> str:

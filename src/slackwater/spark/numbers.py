@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from slackwater.language import Measure
 from slackwater.plan import Plan
+from slackwater.plan.names import quoted
 
 NUMBER_TIME = "__sw_number_time"
 _ORIGIN = 100_000_000_000
@@ -28,7 +29,8 @@ def origin_of(plan: Plan) -> int:
 
 def number_time(plan: Plan) -> Column:
     """The windowing attribute as an event time."""
-    return F.timestamp_millis(F.col(f"`{plan.attribute}`").cast("bigint") + F.lit(origin_of(plan)))
+    assert plan.attribute is not None
+    return F.timestamp_millis(F.col(quoted(plan.attribute)).cast("bigint") + F.lit(origin_of(plan)))
 
 
 def edge_sql(plan: Plan, event_us: str) -> str:

@@ -30,14 +30,15 @@ from slackwater.errors import InvalidStream
 from slackwater.kernel import Rows, WindowOperator, WindowSpec, panes_of, takes_panes
 from slackwater.language import Measure
 from slackwater.plan import Kind, Plan
+from slackwater.plan.names import literal, quoted
 from slackwater.plan.planner import SHED_WEIGHT
-from slackwater.plan.shape import STREAM_SLOT
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
 from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, numbered, pack_results, packer, result_opener
 from slackwater.spark.results import observe_parcels, observe_results
 from slackwater.spark.state_text import as_text, from_text
+from slackwater.spark.types import type_text
 from slackwater.spark.waiting import Waiting
 from slackwater.spark.workers import settle_worker
 
@@ -158,7 +159,7 @@ def group_key(plan: Plan, kinds: list[str]) -> GroupKey:
         )
     keys = ", ".join(f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True))
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(shape.key_names, kinds, strict=True))
-    parsed = f"from_json(key, '{schema}')"
+    parsed = f"from_json(key, {literal(schema)})"
     return GroupKey(
         f"to_json(struct({keys}), map('ignoreNullFields', 'false'))",
         tuple(f"{parsed}.{name}" for name in shape.key_names),
@@ -174,8 +175,8 @@ def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame, group: GroupKey) 
     values = _inputs(plan)
     inputs = [f"input_{i}" for i in range(len(values))]
     named = [f"{value} AS {name}" for value, name in zip(values, inputs, strict=True)]
-    selected = ", ".join([f"`{shape.alias}`.__sw_event_us AS at", f"{group.into} AS key", *named])
-    return spark.sql(f"SELECT {selected} {shape.source}".replace(STREAM_SLOT, view, 1)), inputs
+    selected = ", ".join([f"{quoted(shape.alias)}.__sw_event_us AS at", f"{group.into} AS key", *named])
+    return spark.sql(f"SELECT {selected} {shape.source.filled(view)}"), inputs
 
 
 def _inputs(plan: Plan) -> list[str]:
@@ -222,9 +223,7 @@ def _lowered(plan: Plan, results: DataFrame, group: GroupKey, kinds: list[str]) 
     named = results.selectExpr(*columns)
     if shape.ordered_having is not None:
         named = named.where(shape.ordered_having)
-    outputs = [
-        f"{sql} AS `{name}`" for name, sql in shape.ordered_outputs if sql.lower() not in ("window_start", "window_end")
-    ]
+    outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.ordered_outputs]
     return named.selectExpr("window_start", "window_end", *outputs)
 
 
@@ -241,8 +240,7 @@ def plain_types(spark: SparkSession, plan: Plan) -> tuple[list[str], list[str]]:
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
     values = [f"{a.plain} AS aggregate_{i}" for i, a in enumerate(plan.aggregates)]
     group = f" GROUP BY {', '.join(shape.keys)}" if shape.keys else ""
-    text = f"SELECT {', '.join([*keys, *values])} {shape.source}{group}".replace(STREAM_SLOT, view, 1)
-    fields = spark.sql(text).schema.fields
+    fields = spark.sql(f"SELECT {', '.join([*keys, *values])} {shape.source.filled(view)}{group}").schema.fields
     spark.catalog.dropTempView(view)
     for field, aggregate in zip(fields[len(keys) :], plan.aggregates, strict=True):
         if not isinstance(field.dataType, NumericType):
@@ -251,6 +249,6 @@ def plain_types(spark: SparkSession, plan: Plan) -> tuple[list[str], list[str]]:
                 f"{aggregate.sql} is a {field.dataType.simpleString()}, and windows without SLIDE take numbers",
                 "add SLIDE, or turn it into a number",
             )
-    return [field.dataType.simpleString() for field in fields[: len(keys)]], [
-        field.dataType.simpleString() for field in fields[len(keys) :]
+    return [type_text(field.dataType) for field in fields[: len(keys)]], [
+        type_text(field.dataType) for field in fields[len(keys) :]
     ]

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from slackwater.language import Late
 from slackwater.plan import Plan
-from slackwater.plan.shape import STREAM_SLOT
+from slackwater.plan.names import quoted
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql
@@ -86,21 +86,17 @@ def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, shared: bool) -
     assert shape is not None
     view = f"slackwater_{next(_VIEWS)}"
     stream.createOrReplaceTempView(view)
-    own = f"`{shape.alias}`"
+    own = quoted(shape.alias)
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
     if shared:
         values = [f"{part.lift} AS {part.name}" for aggregate in plan.aggregates for part in aggregate.parts]
     else:
-        values = [f"{sql} AS output_{i}" for i, (_, sql) in enumerate(shape.plain_outputs) if not _is_window(sql)]
+        values = [f"{sql} AS output_{i}" for i, (_, sql) in enumerate(shape.plain_outputs)]
         values += [f"{shape.plain_having} AS having"] if shape.plain_having else []
     selected = ", ".join([f"{own}.__sw_close AS close", f"{own}.__sw_end AS end", *keys, *values])
     edges = [] if shared else [f"{own}.window_start", f"{own}.window_end"]
     groups = ", ".join([f"{own}.__sw_close", f"{own}.__sw_end", *edges, *shape.keys])
-    return spark.sql(f"SELECT {selected} {shape.source} GROUP BY {groups}".replace(STREAM_SLOT, view, 1))
-
-
-def _is_window(sql: str) -> bool:
-    return sql.lower() in ("window_start", "window_end")
+    return spark.sql(f"SELECT {selected} {shape.source.filled(view)} GROUP BY {groups}")
 
 
 def _combined(plan: Plan, panes: DataFrame, length: int, slide: int, pane: int) -> DataFrame:
@@ -134,13 +130,11 @@ def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:
     if plan.in_panes:
         if shape.having is not None:
             named = named.where(shape.having)
-        outputs = [f"{sql} AS `{name}`" for name, sql in shape.outputs if not _is_window(sql)]
+        outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.outputs]
     else:
         if shape.plain_having is not None:
             named = named.where("having")
-        outputs = [
-            f"output_{i} AS `{name}`" for i, (name, sql) in enumerate(shape.plain_outputs) if not _is_window(sql)
-        ]
+        outputs = [f"output_{i} AS {quoted(name)}" for i, (name, _) in enumerate(shape.plain_outputs)]
     if plan.late is not Late.PANES:
         return named.selectExpr("window_start", "window_end", *outputs)
     parts = [*shape.key_names, *(part.name for aggregate in plan.aggregates for part in aggregate.parts)]

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from slackwater.language import Measure
 from slackwater.plan import Plan
+from slackwater.plan.names import quoted
 from slackwater.spark.numbers import origin_of
 
 PUNCTUATION_PREFIX = "slackwater-punctuation:"
@@ -19,7 +20,8 @@ def with_punctuations(plan: Plan, events: DataFrame, name: str) -> DataFrame:
     A row whose heartbeat column is not null says that rows below it will come no more. If its windowing attribute is
     null it says nothing else: it is taken out here, and in no count.
     """
-    beat, attribute = f"`{plan.window.heartbeat}`", f"`{plan.attribute}`"
+    assert plan.window.heartbeat is not None and plan.attribute is not None
+    beat, attribute = quoted(plan.window.heartbeat), quoted(plan.attribute)
     observed = events.observe(PUNCTUATION_PREFIX + name, F.max(_us(plan, beat)).alias("heartbeat_us"))
     return observed.where(f"{attribute} IS NOT NULL OR {beat} IS NULL")
 

@@ -9,12 +9,12 @@ import math
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from sqlglot import exp
 
 from slackwater.errors import InvalidOption, InvalidStream
-from slackwater.language import Late, Measure, Query, parse, without_windows
+from slackwater.language import Late, Measure, Query, parse
 from slackwater.plan import Catalog, Path, Plan, make_plan
-from slackwater.plan.shape import RESULT_SLOT
+from slackwater.plan.names import table_name
+from slackwater.plan.shape import around_rows
 from slackwater.spark.completeness import new_promise, observed_events, promised_events
 from slackwater.spark.late_rows import with_late_rows
 from slackwater.spark.numbers import NUMBER_TIME, number_time
@@ -133,7 +133,7 @@ def run_query(
         return result
     view = f"slackwater_result_{next(_VIEWS)}"
     result.createOrReplaceTempView(view)
-    return spark.sql(outer.replace(RESULT_SLOT, view, 1))
+    return spark.sql(outer.filled(view))
 
 
 def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
@@ -142,7 +142,7 @@ def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
     if not windowed:
         make_plan(query)  # says that there is no window
     table = windowed[0][0]
-    name = without_windows(table).partition(" AS ")[0]
+    name = table_name(table)
     events = table_of(spark, name)
     plan = make_plan(query, Catalog.of(describe(table.name, events, registration_of(spark, table.name))))
     if not events.isStreaming:
@@ -154,7 +154,4 @@ def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
     """The query as Spark's own, over the stream under its promise."""
     view = f"slackwater_rows_{next(_VIEWS)}"
     stream.createOrReplaceTempView(view)
-    copy = query.select.copy()
-    table = Query(copy, query.windows).windowed()[0][0]
-    table.replace(exp.alias_(exp.to_table(view), table.alias or table.name, table=True))
-    return spark.sql(without_windows(copy))
+    return spark.sql(around_rows(query).filled(view))

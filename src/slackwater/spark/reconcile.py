@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 
 from slackwater.errors import InvalidData, InvalidStream
 from slackwater.plan import Plan
+from slackwater.plan.names import quoted
+from slackwater.plan.rewriting import WINDOW_COLUMNS
 
 PARTS_METADATA = "slackwater"
 
@@ -60,7 +62,5 @@ def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:
         .groupBy("window_start", "window_end", *recipe["keys"])
         .agg(*(F.expr(combine).alias(name) for name, combine in recipe["parts"]))
     )
-    outputs = [
-        f"{sql} AS `{name}`" for name, sql in recipe["outputs"] if sql.lower() not in ("window_start", "window_end")
-    ]
+    outputs = [f"{sql} AS {quoted(name)}" for name, sql in recipe["outputs"] if name.lower() not in WINDOW_COLUMNS]
     return merged.selectExpr("window_start", "window_end", *outputs)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.errors import InvalidOption
+from slackwater.plan.names import quoted
 from slackwater.spark.late_rows import late_rows, on_time
 from slackwater.spark.shown import Show, shown_of
 
@@ -74,7 +75,7 @@ class Sink:
 
 def as_json_lines(frame: DataFrame) -> Iterator[str]:
     """A batch, row by row."""
-    lines = frame.select(F.to_json(F.struct(*(F.col(f"`{name}`") for name in frame.columns))).alias("line"))
+    lines = frame.select(F.to_json(F.struct(*(F.col(quoted(name)) for name in frame.columns))).alias("line"))
     return (str(row.line) for row in lines.toLocalIterator())
 
 

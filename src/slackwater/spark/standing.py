@@ -27,6 +27,7 @@ from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.shard import Shard, known_streams
 from slackwater.kernel.weights import ShardWeights
+from slackwater.plan.names import quoted
 from slackwater.promises import Duration, Precision
 from slackwater.spark.clock import clock_ticks
 from slackwater.spark.location import driver_folder, exchange_for
@@ -122,9 +123,9 @@ def standing(
     table, kind = _weights(
         spark, weights, WeightsTable("", query, stream, weight, within, confidence, count), spec.name, location
     )
-    rows = values.where(F.col(f"`{stream}`").isNotNull()).select(
+    rows = values.where(F.col(quoted(stream)).isNotNull()).select(
         F.explode(F.array(*(F.lit(key) for key in shard_keys(count)))).alias("shard"),
-        F.col(f"`{stream}`").cast("string").alias("stream"),
+        F.col(quoted(stream)).cast("string").alias("stream"),
         *time_and_value(time, value),
     )
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), clock_file)
@@ -157,8 +158,8 @@ def _ms(duration: Duration | None, option: str) -> float | None:
 def time_and_value(time: str, value: str) -> tuple[Column, Column]:
     """A row's time and value as the shards take them."""
     return (
-        F.unix_micros(F.col(f"`{time}`").cast("timestamp")).alias("at_us"),
-        F.col(f"`{value}`").cast("double").alias("value"),
+        F.unix_micros(F.col(quoted(time)).cast("timestamp")).alias("at_us"),
+        F.col(quoted(value)).cast("double").alias("value"),
     )
 
 
@@ -273,7 +274,7 @@ def _weights(
         raise InvalidStream("not-a-number", f"weight={table.weight!r} is no number", "cast it first")
     if folder is None:
         folder = str(exchange_for(spark, name, location).folder / "weights")
-        plain = [F.col(f"`{column}`") for column in table.columns]
+        plain = [F.col(quoted(column)) for column in table.columns]
         plain[2] = plain[2].cast("double").alias(table.weight)
         frame.select(*plain).write.mode("overwrite").parquet(folder)
     return WeightsTable(

@@ -15,6 +15,7 @@ from slackwater.errors import InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.weights import ShardWeights, members
 from slackwater.language import Query
+from slackwater.plan.names import quoted, table_name
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.promises import Duration
 from slackwater.spark.clock import clock_ticks
@@ -22,6 +23,7 @@ from slackwater.spark.sharding import shard_keys
 from slackwater.spark.standing import evaluated, landmark_ms, new_precision, standing, time_and_value
 from slackwater.spark.standing_desk import StandingSpec
 from slackwater.spark.streams import Registration, describe, registration_of, table_of
+from slackwater.spark.types import type_text
 
 
 def standing_query(
@@ -41,7 +43,7 @@ def standing_query(
     its first row on. A Parquet table joined by its name, with plain columns for the group and the weight, is read again
     when it changes; any other table is taken as it is when the query is built.
     """
-    tables = {table.name: table_of(spark, table.sql("spark").partition(" AS ")[0]) for table in query.tables()}
+    tables = {table.name: table_of(spark, table_name(table)) for table in query.tables()}
     streams = [table for table, frame in tables.items() if frame.isStreaming]
     if len(streams) != 1:
         raise InvalidStream("not-a-stream", f"{len(streams)} of {', '.join(tables)} are streams", "read from one")
@@ -94,7 +96,7 @@ def _joined(
     assert shape.table is not None
     member, key = shape.join
     table = spark.table(shape.table)
-    typed = table.selectExpr(*(f"{expression} AS `{column}`" for column, expression in shape.keys)).schema
+    typed = table.selectExpr(*(f"{expression} AS {quoted(column)}" for column, expression in shape.keys)).schema
     weights: DataFrame | str = _weights(table, shape, member, key)
     ids, weight = "query", "weight"
     plain = _plain_columns(shape, table)
@@ -102,7 +104,7 @@ def _joined(
         # Named columns of a table: sw.standing can follow it.
         weights, ids, weight = shape.table, plain[0], plain[1]
     found = standing(
-        events.selectExpr(f"`{key}`", f"`{time}`", f"CAST(`{shape.value}` AS double) AS `{shape.value}`"),
+        events.selectExpr(quoted(key), quoted(time), f"CAST({quoted(shape.value)} AS double) AS {quoted(shape.value)}"),
         stream=key,
         time=time,
         value=shape.value,
@@ -122,7 +124,7 @@ def _joined(
         clock_file=clock_file,
     )
     if plain is not None and member == key:
-        return _answers(found, [f"`{ids}` AS `{shape.keys[0][0]}`"], shape)
+        return _answers(found, [f"{quoted(ids)} AS {quoted(shape.keys[0][0])}"], shape)
     return _unfolded(found, typed, shape)
 
 
@@ -141,29 +143,31 @@ def _weights(table: DataFrame, shape: StandingShape, member: str, key: str) -> D
     """The table of weights that the text describes: (query, the stream's key, weight)."""
     if shape.table_filter is not None:
         table = table.where(shape.table_filter)
-    rows = table.selectExpr(f"{_folded(shape)} AS query", f"`{member}` AS `{key}`", f"{shape.weight} AS weight")
+    rows = table.selectExpr(
+        f"{_folded(shape)} AS query", f"{quoted(member)} AS {quoted(key)}", f"{shape.weight} AS weight"
+    )
     if not shape.average:
         return rows
     size = rows.groupBy("query").agg(F.count(F.lit(1)).alias("members"))
-    return rows.join(size, "query").selectExpr("query", f"`{key}`", "weight / members AS weight")
+    return rows.join(size, "query").selectExpr("query", quoted(key), "weight / members AS weight")
 
 
 def _folded(shape: StandingShape) -> str:
     """All keys in one text."""
-    keys = ", ".join(f"{expression} AS `{column}`" for column, expression in shape.keys)
+    keys = ", ".join(f"{expression} AS {quoted(column)}" for column, expression in shape.keys)
     return f"to_json(struct({keys}), map('ignoreNullFields', 'false'))" if keys else "'{}'"
 
 
 def _unfolded(found: DataFrame, typed: StructType, shape: StandingShape) -> DataFrame:
     if not shape.keys:
         return _answers(found, [], shape)
-    schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in typed.fields)
+    schema = ", ".join(f"{quoted(field.name)} {type_text(field.dataType)}" for field in typed.fields)
     keyed = found.withColumn("__key", F.from_json("query", schema))
-    return _answers(keyed, [f"__key.`{column}` AS `{column}`" for column, _ in shape.keys], shape)
+    return _answers(keyed, [f"__key.{quoted(column)} AS {quoted(column)}" for column, _ in shape.keys], shape)
 
 
 def _answers(found: DataFrame, keys: list[str], shape: StandingShape) -> DataFrame:
-    return found.selectExpr(*keys, "at", f"value AS `{shape.result}`", *ANSWER_COLUMNS)
+    return found.selectExpr(*keys, "at", f"value AS {quoted(shape.result)}", *ANSWER_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +199,12 @@ def _grouped(
     options: EvaluatorOptions,
     ticks: DataFrame,
 ) -> DataFrame:
-    typed = events.selectExpr(*(f"{expression} AS `{column}`" for column, expression in shape.keys)).schema
+    typed = events.selectExpr(*(f"{expression} AS {quoted(column)}" for column, expression in shape.keys)).schema
     keys = shard_keys(spec.shards)
     group = F.expr(_folded(shape))
     place = (F.pmod(F.xxhash64(group), spec.shards) + 1).cast("int")
     shard = F.element_at(F.array(*(F.lit(one) for one in keys)), place)
-    member = F.lit("") if key is None else F.col(f"`{key}`").cast("string")
+    member = F.lit("") if key is None else F.col(quoted(key)).cast("string")
     rows = events.where(member.isNotNull()).select(
         shard.alias("shard"), F.concat(group, F.lit("\x1f"), member).alias("stream"), *time_and_value(time, shape.value)
     )

@@ -49,7 +49,7 @@ def stream(
                 "no-such-column", f"{option}={column!r} is not a column", f"use one of: {', '.join(df.columns)}"
             )
     df.createOrReplaceTempView(name)
-    _REGISTERED.setdefault(df.sparkSession, {})[name.lower()] = Registration(time, key, value)
+    _REGISTERED.setdefault(df.sparkSession, {})[_bare(name)] = Registration(time, key, value)
     return df
 
 
@@ -80,7 +80,13 @@ def table_of(spark: SparkSession, name: str) -> DataFrame:
 
 def registration_of(spark: SparkSession, name: str) -> Registration | None:
     """What was said about a stream, or None if nothing was."""
-    return _REGISTERED.get(spark, {}).get(name.lower())
+    return _REGISTERED.get(spark, {}).get(_bare(name))
+
+
+def _bare(name: str) -> str:
+    """A name without its quotes, in any case: Spark's views have theirs in quotes where they need them."""
+    inner = name[1:-1].replace("``", "`") if name.startswith("`") and name.endswith("`") else name
+    return inner.lower()
 
 
 def measure_of(kind: DataType) -> Measure | None:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from slackwater.errors import InvalidStream
+from slackwater.plan.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
 from slackwater.spark.control_row import shed_row
@@ -69,7 +70,7 @@ def with_max_delay(
     ratio, now_us = F.coalesce(F.col("__sw_shed")[0], F.lit(0.0)), F.col("__sw_shed")[1]
     marked = marked.select("*", F.when(ratio > 0, _coin(now_us)).otherwise(F.lit(1.0)).alias("__sw_coin"))
     keep = F.col("__sw_coin") >= ratio
-    arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(f"`{arrival}`"))
+    arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(quoted(arrival)))
     believable = keep & (arrival_us <= now_us + _DAY_US)
     observed = marked.observe(
         DELAY_PREFIX + spec.name,

@@ -32,3 +32,12 @@ SELECT sensor, COUNT(*) AS n, SUM(value) FROM Sensors [RANGE 1 minute DELAY 2 se
 SELECT sensor, MAX(value), AVG(value) FROM Sensors [LANDMARK '2024-01-01' SLIDE 1 minute DRATIO 1%] GROUP BY sensor
 ---
 SELECT store, LAST(serviceTime) FROM Services [LANDMARK 1000 SLIDE 100 WATTR orderID] GROUP BY store
+---
+SELECT COUNT(*) FROM Orders [RANGE 100 SLIDE 100 WATTR id ARRIVAL at]
+---
+SELECT AVG(serviceTime) FROM Services [RANGE 100 tuples WATTR orderID] WHERE store = 'north'
+---
+WITH n AS (SELECT * FROM names)
+SELECT n.place, window_end AS t, FIRST(value) IGNORE NULLS, COUNT(value, host) AS n, LISTAGG(host, ', ') AS hosts
+FROM Sensors [RANGE 10 minutes SLIDE 5 minutes WATTR TS] AS s JOIN n ON n.sensor = s.sensor
+GROUP BY n.place HAVING COUNT(*) > (SELECT COUNT(*) FROM n)

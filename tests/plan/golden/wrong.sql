@@ -54,3 +54,21 @@ SELECT COUNT(*) FROM Sensors [RANGE 5 minutes HEARTBEAT host]
 SELECT value FROM Sensors [LATE ROWS]
 ---
 WITH w AS (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE ROWS]) SELECT n FROM w
+---
+WITH w AS (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE PANES]) SELECT n FROM w
+---
+SELECT COUNT(*) AS late FROM Sensors [RANGE 5 minutes SLIDE 1 minute LATE PANES]
+---
+WITH good AS (SELECT * FROM Sensors WHERE value > 0), w AS (SELECT COUNT(*) AS n FROM good [RANGE 5 minutes SLIDE 1 minute]) SELECT n FROM w
+---
+SELECT COUNT(*) FROM Services [LANDMARK 1.5 WATTR orderID]
+---
+SELECT COUNT(*) FROM Services [RANGE 100 SLIDE 100 WATTR orderID ARRIVAL store]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 0 seconds]
+---
+SELECT 'WITH ERROR', value FROM Sensors [DRATIO 1%] WITH ERROR
+---
+SELECT sensor, COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute]
+---
+SELECT COUNT(*) FROM Local [RANGE 5 minutes WATTR ts]

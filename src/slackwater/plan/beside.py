@@ -1,0 +1,94 @@
+"""What cannot stand beside a window over an endless stream, and is refused rather than left out."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from slackwater.language import Query
+from slackwater.language.text import located
+from slackwater.plan.aggregates import take_apart
+from slackwater.plan.places import start_of, word_place
+
+_TAKEN = {"with_", "expressions", "from_", "joins", "where", "group", "having", "hint"}
+_WORDS = {
+    "distinct": "SELECT DISTINCT",
+    "order": "ORDER BY",
+    "windows": "WINDOW",
+    "laterals": "LATERAL VIEW",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "sample": "TABLESAMPLE",
+    "pivots": "PIVOT",
+}
+_OF_A_TABLE = {"this", "db", "catalog", "alias"}
+
+
+def refuse_beside(query: Query, select: exp.Select, table: exp.Table) -> None:
+    """Refuse clauses of the SELECT, and of the windowed table in it, that no window can honour."""
+    found = [argument for argument, value in select.args.items() if value and argument not in _TAKEN]
+    found += [argument for argument, value in table.args.items() if value and argument not in _OF_A_TABLE]
+    for argument in found:
+        words = _WORDS.get(argument, argument.strip("_").upper())
+        if argument == "distinct":
+            start, length = word_place(query.text, words, before=start_of(select.expressions[0]))
+        else:
+            start, length = word_place(query.text, words, behind=start_of(table.this))
+        raise located(
+            query.text,
+            start,
+            "not-in-a-stream",
+            f"{words} cannot stand beside a window over an endless stream",
+            "put the window in a subquery or leave it out",
+            length=length,
+        )
+    alias = table.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise located(
+            query.text,
+            start_of(alias.args["columns"][0]),
+            "renamed-columns",
+            "the columns of a windowed stream cannot be renamed behind it",
+            "name them in the stream itself, or with AS in SELECT",
+        )
+
+
+def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, shed: bool) -> None:
+    """Refuse aggregates that Spark cannot compute over a stream, and functions over rows of results (OVER)."""
+    for root in roots:
+        over = next((node for node in root.walk(prune=_is_query) if isinstance(node, exp.Window)), None)
+        if over is not None:
+            start, length = word_place(query.text, "OVER", behind=start_of(over))
+            raise located(
+                query.text,
+                start,
+                "not-in-a-stream",
+                f"{over.sql(dialect='spark')} looks at the other results, of which there is no end",
+                "leave OVER out, or compute it on the table that the query writes",
+                length=length,
+            )
+    for call in calls:
+        inner = call.find(exp.Count)
+        if shed and inner is not None and isinstance(inner.this, exp.Column) and inner.this.is_star:
+            raise located(
+                query.text,
+                start_of(inner.this),
+                "star",
+                f"{inner.sql(dialect='spark')} cannot be corrected for what DELAY sheds",
+                "name the columns that must not be null",
+            )
+        distinct = call.find(exp.Distinct)
+        if distinct is not None and not take_apart(call, 0, "").mergeable:
+            start, length = word_place(query.text, "DISTINCT", before=start_of(distinct))
+            raise located(
+                query.text,
+                start,
+                "not-in-a-stream",
+                f"{call.sql(dialect='spark')} cannot be computed over a stream",
+                "use COUNT(DISTINCT column) or COLLECT_SET",
+                length=length,
+            )
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query)

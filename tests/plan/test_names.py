@@ -1,0 +1,61 @@
+"""Names of a user's choice stay names, whatever they hold: none ends early and goes on as SQL."""
+
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from slackwater.language import parse
+from slackwater.plan import Catalog, Shape, make_plan
+from slackwater.plan.names import quoted
+from slackwater.plan.shape import take_shape
+
+WINDOW = "[RANGE 5 minutes SLIDE 1 minute WATTR ts]"
+EVIL = "z`.x AS y, reflect('java.lang.System', 'exit', 1) FROM slackwater_stream AS z --"
+
+
+def shape_of(text: str) -> Shape:
+    shape = make_plan(parse(text)).shape
+    assert shape is not None
+    return shape
+
+
+def test_the_alias_of_a_stream_stays_an_alias() -> None:
+    shape = shape_of(f"SELECT LAST(v) FROM S {WINDOW} AS {quoted(EVIL)}")
+    said = sqlglot.parse_one(f"SELECT {shape.plain_outputs[0][1]} {shape.source.filled('v')}", read="spark")
+    assert [table.alias for table in said.find_all(exp.Table)] == [EVIL]
+    assert not list(said.find_all(exp.Anonymous))
+
+
+@pytest.mark.parametrize("inside", ["'slot'", "`slot`", "'slackwater_stream'", "`slot_`", "'v'"])
+def test_no_text_is_taken_for_the_place_of_the_stream(inside: str) -> None:
+    shape = shape_of(f"SELECT COUNT(*) FROM names AS n JOIN S {WINDOW} AS s ON n.a = {inside}")
+    assert shape.source.filled("view") == f"FROM names AS n JOIN view AS `s` ON n.a = {inside}"
+    shape = shape_of(f"WITH w AS (SELECT COUNT(*) AS n FROM S {WINDOW}) SELECT {inside}, n FROM w")
+    assert shape.outer is not None
+    assert shape.outer.filled("view") == f"WITH w AS (SELECT * FROM view) SELECT {inside}, n FROM w"
+
+
+def test_the_windowing_attribute_may_be_called_anything() -> None:
+    query = parse(f"SELECT LAST(v) FROM S [RANGE 5 minutes SLIDE 1 minute WATTR {quoted('t`s')}]")
+    (last,), _ = take_shape(query, query.windowed()[0][0], "t`s")
+    assert last.parts[0].lift == "MAX(NAMED_STRUCT('at', `S`.`t``s`, 'value', v))"
+
+
+def test_an_output_without_a_name_is_named_as_spark_names_it() -> None:
+    shape = shape_of(f"SELECT MAX(`a b`), SUM(s.`c d`) FROM S {WINDOW} AS s")
+    assert [name for name, _ in shape.outputs] == ["max(a b)", "sum(s.c d)"]
+
+
+def test_columns_are_spelled_as_the_stream_spells_them() -> None:
+    catalog = Catalog.from_sql("CREATE TABLE S (ts TIMESTAMP, At TIMESTAMP, host STRING, `a b` STRING)")
+    window = make_plan(
+        parse("SELECT COUNT(*) FROM s [RANGE 1 minute WATTR TS ARRIVAL at SOURCE HOST, `A B`]"), catalog
+    ).window
+    assert (window.attribute, window.arrival, window.sources) == ("ts", "At", ("host", "a b"))
+
+
+def test_a_stream_may_be_in_a_database_and_in_quotes() -> None:
+    plan = make_plan(parse(f"SELECT db.S.k, COUNT(*) FROM db.S {WINDOW} WHERE db.S.v > 1 GROUP BY db.S.k"))
+    assert plan.stream == "db.S" and plan.shape is not None
+    assert (plan.shape.keys, plan.shape.source.filled("view")) == (("S.k",), "FROM view AS `S` WHERE S.v > 1")
+    assert make_plan(parse("SELECT COUNT(*) FROM `the AS stream` [RANGE 1 minute] AS s")).stream == "`the AS stream`"
