@@ -39,3 +39,20 @@ def test_a_name_in_a_text_is_no_code() -> None:
 
 def test_the_caller_may_allow_it() -> None:
     parse("SELECT reflect('a', 'b')", allow_code=True)
+
+
+VARIABLES = [
+    "SELECT MAX(`re${x}flect`('java.lang.System', 'exit', 1)) AS m FROM S [RANGE 5 minutes SLIDE 1 minute]",
+    "SELECT COUNT(*) FROM S [RANGE 5 minutes] WHERE k = '${env:HOME}'",
+    "SELECT COUNT(*) FROM S [RANGE 5 minutes WATTR `${x}`]",
+    "SELECT '\\u0024{env:HOME}', COUNT(*) FROM S [RANGE 5 minutes]",
+]
+
+
+@pytest.mark.parametrize("text", VARIABLES)
+def test_what_spark_would_replace_in_the_text_is_refused(text: str) -> None:
+    with pytest.raises(QueryTextError, match="variable-in-query") as refused:
+        parse(text)
+    if "${" in text:
+        assert str(refused.value).splitlines()[-1].find("^") == text.find("${") + 2
+    parse(text, allow_code=True)
