@@ -23,6 +23,7 @@ _SPARK = Spark()
 _VALUE = {TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.VAR}
 _READ_FROM = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA}
 _CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET}
+_STATEMENTS = (exp.Into, exp.DDL, exp.DML, exp.Command)
 _OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET}
 
 
@@ -53,6 +54,7 @@ def parse_script(text: str, *, allow_code: bool = False) -> list[Query]:
         ) from error
     statements: list[list[Token]] = [[]]
     for token in tokens:
+        token.comments.clear()  # what is handed to Spark holds no stranger's words but the query
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
         else:
@@ -100,15 +102,30 @@ def _parse_spark(text: str, tokens: list[Token]) -> exp.Query:
     except ParseError as error:
         raise _wrong_sql(text, tokens, error) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
-        raise located(
-            text,
-            tokens[0].start,
-            "not-a-query",
-            f"{tokens[0].text.upper()} is no query",
-            "only SELECT (with WITH, UNION …) is taken",
-            length=len(tokens[0].text),
-        )
+        raise _not_a_query(text, tokens[0])
+    for node in trees[0].walk():
+        if isinstance(node, _STATEMENTS):
+            raise _not_a_query(text, _token_of(node.key, tokens))
+        # What WITH names may be any statement to sqlglot, and Spark runs it at once.
+        if isinstance(node, exp.CTE) and not isinstance(node.this, exp.Query | exp.Values | exp.Table):
+            raise _not_a_query(text, _token_of(node.this.key, tokens))
     return trees[0]
+
+
+def _not_a_query(text: str, token: Token) -> QueryTextError:
+    return located(
+        text,
+        token.start,
+        "not-a-query",
+        f"{token.text.upper()} is no query",
+        "only SELECT (with WITH, UNION …) is taken",
+        length=token.end - token.start + 1,
+    )
+
+
+def _token_of(key: str, tokens: list[Token]) -> Token:
+    """The first token that says the word of a statement, or the first of all."""
+    return next((token for token in tokens if token.text.lower() == key), tokens[0])
 
 
 def _wrong_sql(text: str, tokens: list[Token], error: ParseError) -> QueryTextError:
