@@ -1,7 +1,7 @@
 """Text → query: windows are cut out of Spark's token stream, the rest is parsed by sqlglot's Spark dialect.
 
 Positions survive, since sqlglot's tokens carry them: a window is put back on the table behind whose name it
-stood. Nothing of sqlglot is patched or subclassed to read.
+stood.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from slackwater.errors import QueryTextError
 from slackwater.language.clause import KEYWORDS, parse_clause, percentage
+from slackwater.language.dialect import SPARK
+from slackwater.language.faithful import refuse_unfaithful
 from slackwater.language.safety import refuse_code
 from slackwater.language.text import located
 from slackwater.language.tree import Precision, Query, Window, tables_of
 
-_SPARK = Spark()
 _VALUE = {TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER, TokenType.VAR}
 _READ_FROM = {TokenType.FROM, TokenType.JOIN, TokenType.COMMA}
 _CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET}
@@ -47,7 +47,7 @@ def parse(text: str, *, allow_code: bool = False) -> Query:
 def parse_script(text: str, *, allow_code: bool = False) -> list[Query]:
     """Every query of a text in which semicolons part them."""
     try:
-        tokens = list(_SPARK.tokenize(text))
+        tokens = list(SPARK.tokenize(text))
     except TokenError as error:
         raise located(
             text, len(text.rstrip()), "unreadable-text", str(error), "close every quote and comment"
@@ -59,11 +59,7 @@ def parse_script(text: str, *, allow_code: bool = False) -> list[Query]:
             statements.append([])
         else:
             statements[-1].append(token)
-    queries = [_parse_statement(text, statement) for statement in statements if statement]
-    if not allow_code:
-        for query in queries:
-            refuse_code(query)
-    return queries
+    return [_parse_statement(text, statement, allow_code) for statement in statements if statement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class _Cut:
     window: Window
 
 
-def _parse_statement(text: str, tokens: list[Token]) -> Query:
+def _parse_statement(text: str, tokens: list[Token], allow_code: bool) -> Query:
     tokens, precision, with_error = _cut_tail(text, tokens)
     tokens, cuts = _cut_windows(text, tokens)
     if not tokens:
@@ -93,12 +89,16 @@ def _parse_statement(text: str, tokens: list[Token]) -> Query:
     indices = [index for index, _ in windows]
     if len(set(indices)) < len(indices):
         raise located(text, cuts[-1].bracket, "two-windows", "one stream has two windows", "leave one of them out")
-    return Query(select, tuple(sorted(windows, key=lambda pair: pair[0])), precision, with_error, text)
+    query = Query(select, tuple(sorted(windows, key=lambda pair: pair[0])), precision, with_error, text)
+    if not allow_code:
+        refuse_code(query)
+    refuse_unfaithful(text, tokens, select)
+    return query
 
 
 def _parse_spark(text: str, tokens: list[Token]) -> exp.Query:
     try:
-        trees = _SPARK.parser().parse(tokens, text)
+        trees = SPARK.parser().parse(tokens, text)
     except ParseError as error:
         raise _wrong_sql(text, tokens, error) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
@@ -109,6 +109,9 @@ def _parse_spark(text: str, tokens: list[Token]) -> exp.Query:
         # What WITH names may be any statement to sqlglot, and Spark runs it at once.
         if isinstance(node, exp.CTE) and not isinstance(node.this, exp.Query | exp.Values | exp.Table):
             raise _not_a_query(text, _token_of(node.this.key, tokens))
+        # Spark's functions have names in any case, and calls are printed in capitals, also between backquotes.
+        if isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier):
+            node.this.set("this", node.name.upper())
     return trees[0]
 
 
