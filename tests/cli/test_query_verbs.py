@@ -51,3 +51,21 @@ def test_explain_as_text_and_as_json(tmp_path: Path) -> None:
     assert "path        native: Spark aggregates panes of 1 minute, 5 make a window" in text
     facts = json.loads(CliRunner().invoke(explain.command, [file, "--json"]).output)
     assert facts[0]["promise"] == ["at most 1% of the rows are late"]
+
+
+def test_a_file_in_another_encoding_is_bad_input(tmp_path: Path) -> None:
+    path = tmp_path / "query.sql"
+    path.write_bytes("SELECT 1,\n MAX(v) AS größe".encode("latin-1"))
+    command = [sys.executable, "-m", "slackwater.cli.main", "check", str(path)]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 2
+    assert f"[not-utf-8] byte 24 of {path} (0xf6, in line 2) is no UTF-8; save it as UTF-8" in outcome.stderr
+
+
+def test_a_byte_order_mark_is_taken_and_an_empty_file_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "query.sql"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    assert CliRunner().invoke(check.command, [str(path)]).exit_code == 0
+    path.write_bytes(b"")
+    outcome = CliRunner().invoke(check.command, [str(path), "--json"])
+    assert outcome.exit_code == 2 and json.loads(outcome.output)["condition"] == "empty-query"

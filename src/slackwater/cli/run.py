@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from slackwater.cli.query_file import read_query_file
 from slackwater.cli.watched import watch_options, watched
 from slackwater.errors import InvalidOption
 from slackwater.language import parse
@@ -63,7 +64,7 @@ def command(
       slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
     """
-    text = file.read_text(encoding="utf-8")
+    text = read_query_file(file)
     table = _stream_name(text)
     from slackwater.spark import session  # Spark is loaded only when it is needed
     from slackwater.spark.runner import Run, run_to_the_end

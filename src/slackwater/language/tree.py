@@ -70,7 +70,7 @@ class Query:
     """A query: the tree that sqlglot made of it, the window of each stream by position, and what follows it.
 
     ``windows`` holds, for each windowed table in the order of the text, its index among all tables of the
-    tree and its window. ``text`` is where it came from and takes no part in equality.
+    tree and its window. ``text`` is where it came from, from the character ``start`` on; both take no part in equality.
     """
 
     select: exp.Query
@@ -78,6 +78,7 @@ class Query:
     precision: Precision | None = None
     with_error: bool = False
     text: str = field(default="", compare=False, repr=False)
+    start: int = field(default=0, compare=False, repr=False)
 
     def tables(self) -> list[exp.Table]:
         """Every table that the query reads, in the order of the tree."""

@@ -39,7 +39,11 @@ class _Planner:
         windowed = query.windowed()
         if not windowed:
             raise located(
-                query.text, 0, "no-window", "no stream of this query has a window", "write FROM name [RANGE 5 minutes]"
+                query.text,
+                query.start,
+                "no-window",
+                "no stream of this query has a window",
+                "write FROM name [RANGE 5 minutes]",
             )
         if len(windowed) > 1:
             self.window = windowed[1][1]
