@@ -55,6 +55,14 @@ class Window:
     late: Late | None = None
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def by_punctuations(self) -> bool:
+        """Whether ``SLACK 0`` stands beside ``DRATIO``: punctuations are asked for, and nothing is capped.
+
+        Kim 2007, Section 4. Alone, ``SLACK 0`` is a fixed buffer of nothing.
+        """
+        return self.slack is not None and self.slack.amount == 0 and self.drop_ratio is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Precision:
