@@ -7,7 +7,8 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from slackwater.cli import check, explain
+from slackwater.cli import check, explain, run
+from slackwater.errors import QueryTextError
 
 GOOD = "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute WATTR ts DRATIO 1%]"
 SCHEMA = "CREATE TABLE Sensors (ts TIMESTAMP, value DOUBLE)"
@@ -69,3 +70,12 @@ def test_a_byte_order_mark_is_taken_and_an_empty_file_is_not(tmp_path: Path) -> 
     path.write_bytes(b"")
     outcome = CliRunner().invoke(check.command, [str(path), "--json"])
     assert outcome.exit_code == 2 and json.loads(outcome.output)["condition"] == "empty-query"
+
+
+def test_run_refuses_a_standing_query_before_spark_is_started(tmp_path: Path) -> None:
+    for text in ("SELECT AVG(value) FROM Sensors", "SELECT MAX(AVG(value)) FROM Sensors [RANGE 5 minutes]"):
+        file = put(tmp_path, f"{text} WITHIN 2 CONFIDENCE 95%")
+        outcome = CliRunner().invoke(run.command, [file, "--source", "generator:10", "--seconds", "1"])
+        assert isinstance(outcome.exception, QueryTextError) and outcome.exception.condition == "standing-query"
+        assert str(outcome.exception).splitlines()[-1] == " " * (len(text) + 3) + "^^^^^^"
+    assert CliRunner().invoke(check.command, [file]).exit_code == 0

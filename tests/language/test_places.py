@@ -135,5 +135,11 @@ def test_a_window_stands_behind_a_name_in_any_way_of_reading() -> None:
         "SELECT 1 UNION ALL SELECT MAX(v) FROM db.`the S` s [RANGE 5 minutes]",
     ):
         assert len(parse(text).windows) == 1, text
-    with pytest.raises(QueryTextError, match="window-without-stream"):
-        parse("SELECT MAX(v) [RANGE 5 minutes] FROM S")
+    for text in (
+        "SELECT MAX(v) [RANGE 5 minutes] FROM S",
+        "SELECT MAX(v) FROM ? S [RANGE 5 minutes]",
+        "SELECT MAX(v) FROM range(10) AS S [RANGE 5 minutes]",
+        "SELECT MAX(v) FROM (SELECT 1 AS v) AS S [RANGE 5 minutes]",
+    ):
+        with pytest.raises(QueryTextError, match="window-without-stream"):
+            parse(text)

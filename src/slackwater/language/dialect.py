@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ErrorLevel
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
@@ -48,7 +49,7 @@ def _as_written(name: str, build: _Builder) -> _Builder:
         plain.set("this", name)
         try:
             node = _build(build, args)
-            printed = str(node.sql(dialect="spark"))
+            printed = str(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
             if printed == wanted and not node.error_messages(args):
                 return node
         except Exception:  # sqlglot's builders index arguments that may be missing

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from slackwater.errors import QueryTextError
@@ -33,7 +33,7 @@ def refuse_unfaithful(text: str, tokens: list[Token], select: exp.Query) -> None
     Two looks: no word, name or value of the text may be missing in what is printed, and that must be read as the same
     tree again. It costs a second reading.
     """
-    printed = str(select.sql(dialect="spark"))
+    printed = str(select.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
     again = list(SPARK.tokenize(printed))
     left = Counter(word for token in again for word in _words(token))
     for token in tokens:

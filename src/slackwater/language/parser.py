@@ -35,7 +35,7 @@ def parse(text: str, *, allow_code: bool = False) -> Query:
     queries = parse_script(text, allow_code=allow_code)
     if len(queries) != 1:
         raise located(
-            text,
+            queries[1].text,
             queries[1].start,
             "not-one-query",
             f"the text holds {len(queries)} queries",
@@ -175,5 +175,7 @@ def _wrong_sql(text: str, tokens: list[Token], error: ParseError) -> QueryTextEr
 
 
 def _ends(table: exp.Table) -> set[int]:
+    if not isinstance(table.this, exp.Identifier):
+        return set()  # a call or a parameter: no stream has a name like that
     names = [table.this, table.args.get("alias") and table.args["alias"].this]
     return {int(name.meta["end"]) for name in names if isinstance(name, exp.Identifier) and "end" in name.meta}
