@@ -23,6 +23,13 @@ HIDDEN = [
     "SELECT /* comment */ reflect /* comment */ ('a', 'b')",
     "SELECT IDENTIFIER('ref' || 'lect')",
     "SELECT TRANSFORM(a) USING 'cat' AS (b) FROM S",
+    "SELECT IDENTIFIER('ref' || 'lect')('a', 'b')",
+    "SELECT * FROM S LATERAL VIEW OUTER `reflect`('a', 'b') t AS x",
+    "SELECT * FROM S, LATERAL reflect('a', 'b')",
+    "SELECT * FROM reflect('a', 'b')",
+    "SELECT `system`.`builtin`.`Java_Method`('a', 'b')",
+    "SELECT * FROM (FROM S SELECT TRANSFORM(a) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' USING 'cat')",
+    "BEGIN SELECT 1; END",
     "SELECT x OVER (ORDER BY reflect('a', 'b')) FROM S",
 ]
 
@@ -33,9 +40,47 @@ def test_code_is_refused(text: str) -> None:
         parse(text)
 
 
+STATEMENTS = {
+    "WITH w AS (SELECT COUNT(*) AS n FROM S [RANGE 5 minutes]) SELECT 'x' AS a INTO evil FROM range(1)": "INTO",
+    "SELECT COUNT(*) FROM S [RANGE 5 minutes] WHERE k IN (SELECT a INTO evil FROM t)": "INTO",
+    "WITH a AS (INSERT INTO x SELECT 1) SELECT COUNT(*) FROM S [RANGE 5 minutes]": "INSERT",
+    "WITH a AS (DELETE FROM x) SELECT COUNT(*) FROM S [RANGE 5 minutes]": "DELETE",
+    "WITH a AS (CREATE TABLE x (a INT)) SELECT COUNT(*) FROM S [RANGE 5 minutes]": "CREATE",
+    "WITH a AS (CACHE TABLE x) SELECT COUNT(*) FROM S [RANGE 5 minutes]": "CACHE",
+    "EXECUTE IMMEDIATE 'DROP TABLE x'": "EXECUTE",
+    "SELECT COUNT(*) FROM S [RANGE 5 minutes]; DROP TABLE x": "DROP",
+}
+
+
+@pytest.mark.parametrize(("text", "word"), STATEMENTS.items())
+@pytest.mark.parametrize("allow_code", [False, True])
+def test_only_queries_are_taken(text: str, word: str, allow_code: bool) -> None:
+    with pytest.raises(QueryTextError, match="not-a-query") as refused:
+        parse(text, allow_code=allow_code)
+    *_, line, carets = str(refused.value).splitlines()
+    assert line[carets.find("^") :].startswith(word) and carets.count("^") == len(word)
+
+
 def test_a_name_in_a_text_is_no_code() -> None:
     parse("SELECT MAX(v) AS reflect FROM S [RANGE 5 minutes] WHERE k = 'java_method'")
 
 
 def test_the_caller_may_allow_it() -> None:
     parse("SELECT reflect('a', 'b')", allow_code=True)
+
+
+VARIABLES = [
+    "SELECT MAX(`re${x}flect`('java.lang.System', 'exit', 1)) AS m FROM S [RANGE 5 minutes SLIDE 1 minute]",
+    "SELECT COUNT(*) FROM S [RANGE 5 minutes] WHERE k = '${env:HOME}'",
+    "SELECT COUNT(*) FROM S [RANGE 5 minutes WATTR `${x}`]",
+    "SELECT '\\u0024{env:HOME}', COUNT(*) FROM S [RANGE 5 minutes]",
+]
+
+
+@pytest.mark.parametrize("text", VARIABLES)
+def test_what_spark_would_replace_in_the_text_is_refused(text: str) -> None:
+    with pytest.raises(QueryTextError, match="variable-in-query") as refused:
+        parse(text)
+    if "${" in text:
+        assert str(refused.value).splitlines()[-1].find("^") == text.find("${") + 2
+    parse(text, allow_code=True)

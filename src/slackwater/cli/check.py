@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from slackwater.cli.query_file import read_query_file
 from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.errors import SlackwaterError
 from slackwater.language import Query, parse_script, print_query
@@ -35,7 +36,7 @@ def command(ctx: click.Context, file: Path, schema: Path | None, as_json: bool) 
       slackwater check queries.sql --schema streams.sql --json
     """
     try:
-        queries = parse_script(file.read_text(encoding="utf-8"))
+        queries = parse_script(read_query_file(file))
         catalog = read_catalog(schema)
         paths = [_path(query, catalog) for query in queries]
     except SlackwaterError as error:

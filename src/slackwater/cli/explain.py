@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from slackwater.cli.query_file import read_query_file
 from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.language import parse_script
 from slackwater.plan import explain, make_plan
@@ -28,7 +29,7 @@ def command(file: Path, schema: Path | None, as_json: bool) -> None:
     catalog = read_catalog(schema)
     plans = [
         explain(make_plan(query, catalog)) if query.precision is None else explain_standing(query, catalog)
-        for query in parse_script(file.read_text(encoding="utf-8"))
+        for query in parse_script(read_query_file(file))
     ]
     if as_json:
         click.echo(json.dumps([_facts(plan) for plan in plans], indent=2, ensure_ascii=False))

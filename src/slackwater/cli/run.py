@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from slackwater.cli.query_file import read_query_file
 from slackwater.cli.watched import watch_options, watched
 from slackwater.errors import InvalidOption
 from slackwater.language import parse
+from slackwater.language.text import located
 from slackwater.plan import Plan, explain
 
 
@@ -54,7 +56,8 @@ def command(
     """Run the query in FILE on a local Spark and report its promise.
 
     The plan, the progress and the report go to standard error, results on the console to standard output. With --json
-    the report is the last line of standard output. Ctrl-C ends a run as its time would.
+    the report is the last line of standard output. Ctrl-C ends a run as its time would. Standing queries (WITHIN)
+    are for programs: check and explain take them, run does not.
 
     \b
     Examples:
@@ -63,7 +66,7 @@ def command(
       slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
     """
-    text = file.read_text(encoding="utf-8")
+    text = read_query_file(file)
     table = _stream_name(text)
     from slackwater.spark import session  # Spark is loaded only when it is needed
     from slackwater.spark.runner import Run, run_to_the_end
@@ -107,7 +110,17 @@ def command(
 
 
 def _stream_name(text: str) -> str:
-    windowed = parse(text).windowed()
+    query = parse(text)
+    if query.precision is not None:
+        raise located(
+            query.text,
+            query.text.upper().rfind("WITHIN"),
+            "standing-query",
+            "WITHIN needs the key that tells streams apart, maybe a table of weights, and run has options for neither",
+            "run it in a program: sw.stream(…, key=…) and sw.sql",
+            length=len("WITHIN"),
+        )
+    windowed = query.windowed()
     if len(windowed) != 1:
         raise InvalidOption("no-window", "the query has no stream with a window", "write FROM name [RANGE 5 minutes]")
     return str(windowed[0][0].name)

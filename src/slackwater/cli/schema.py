@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from slackwater.cli.query_file import read_query_file
 from slackwater.plan import Catalog
 
 schema_option = click.option(
@@ -17,4 +18,4 @@ schema_option = click.option(
 
 def read_catalog(schema: Path | None) -> Catalog:
     """The catalog in a file of CREATE TABLE statements, or an empty one."""
-    return Catalog() if schema is None else Catalog.from_sql(schema.read_text(encoding="utf-8"))
+    return Catalog() if schema is None else Catalog.from_sql(read_query_file(schema))

@@ -1,8 +1,8 @@
 """The query language: Spark SQL, and a window in brackets behind the stream it reads.
 
-The pipeline is visible, a file a step: ``text`` (positions and carets) → ``lexer`` (the clause's tokens) →
-``clause`` (the bracket clause) → ``parser`` (the whole query, by sqlglot's Spark dialect) → ``tree`` (what comes
-out) → ``printer`` (the text again).
+The pipeline is visible, a file a step: ``text`` (positions and carets) → ``tail`` and ``brackets`` (what of a query is
+ours) → ``lexer`` and ``clause`` (the bracket clause) → ``parser`` (the whole query, by the Spark SQL of ``dialect``) →
+``safety`` and ``faithful`` (what is refused) → ``tree`` (what comes out) → ``printer`` (the text again).
 """
 
 from slackwater.language.parser import parse, parse_script

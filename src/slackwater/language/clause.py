@@ -27,6 +27,7 @@ KEYWORDS = (
     "HEARTBEAT",
     "LATE",
 )
+_MOST = 2.0**63  # Spark counts microseconds, and numbers, in 64 bits
 _TUPLE_WORDS = {"TUPLE", "TUPLES", "ROW", "ROWS"}
 
 
@@ -119,6 +120,8 @@ class _Clause:
                 "write the share of rows that may be lost as DRATIO 1%",
             )
         share = percentage(number.text)
+        if share == 0 and float(number.text) == 0 and Decimal(number.text):
+            self._refuse(number, "invalid-ratio", f"DRATIO {number.text}% is too little", "write more, or 0%")
         if share >= 1:
             self._refuse(
                 number,
@@ -142,7 +145,7 @@ class _Clause:
                 f"LANDMARK {token.text} is no point",
                 "write a timestamp in quotes, or a number",
             )
-        return sign * _plain(token.text)
+        return sign * _plain(self._countable(token).text)
 
     def column(self, keyword: Token) -> str:
         token = self._next_or(keyword, "a column")
@@ -186,6 +189,13 @@ class _Clause:
                 f"{unit.text!r} is no unit of a window",
                 "write milliseconds, seconds, minutes, hours, days, weeks or tuples",
             )
+        if ms * 1000 >= _MOST:
+            self._refuse(
+                number,
+                "too-large",
+                f"{number.text} {unit.text} is longer than time in Spark",
+                "write less than 290,000 years",
+            )
         whole = round(ms * 1000) / 1000
         if abs(whole - ms) > 1e-6:
             self._refuse(
@@ -197,7 +207,12 @@ class _Clause:
         token = self._next_or(keyword, "a number")
         if token.kind != "number":
             self._refuse(token, "wrong-number", f"{keyword.word} {token.text} is no number", "write a number above 0")
-        return token
+        return self._countable(token)
+
+    def _countable(self, number: Token) -> Token:
+        if float(number.text) >= _MOST:
+            self._refuse(number, "too-large", f"{number.text} is more than Spark can count to", "write less than 2^63")
+        return number
 
     def _next(self) -> Token:
         self.at += 1

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from slackwater.errors import QueryTextError
+
+_OPENING = re.compile(r"--|/\*|['\"`]")
+_CLOSED = {
+    "--": re.compile(r"--[^\n]*"),
+    "/*": re.compile(r"/\*.*?\*/", re.DOTALL),
+    "'": re.compile(r"'(?:[^'\\]|\\.|'')*'", re.DOTALL),
+    '"': re.compile(r'"(?:[^"\\]|\\.|"")*"', re.DOTALL),
+    "`": re.compile(r"`[^`]*`", re.DOTALL),
+}
 
 
 def located(text: str, position: int, condition: str, problem: str, remedy: str, *, length: int = 1) -> QueryTextError:
@@ -25,3 +36,20 @@ def located(text: str, position: int, condition: str, problem: str, remedy: str,
     number = text.count("\n", 0, position) + 1
     where = f"\n  line {number}, column {column + 1}\n  {shown}\n  {' ' * column}{carets}"
     return QueryTextError(condition, problem, remedy + where)
+
+
+def unclosed(text: str) -> tuple[int, str] | None:
+    """The first quote or comment that is opened and never closed: where it stands, and its mark.
+
+    >>> unclosed("SELECT 'a''b', `c -- d'")
+    (15, '`')
+    >>> unclosed("SELECT 'it\\'s' -- 'twas") is None
+    True
+    """
+    at = 0
+    while opening := _OPENING.search(text, at):
+        whole = _CLOSED[opening[0]].match(text, opening.start())
+        if whole is None:
+            return opening.start(), opening[0]
+        at = whole.end()
+    return None

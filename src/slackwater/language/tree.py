@@ -55,6 +55,14 @@ class Window:
     late: Late | None = None
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def by_punctuations(self) -> bool:
+        """Whether ``SLACK 0`` stands beside ``DRATIO``: punctuations are asked for, and nothing is capped.
+
+        Kim 2007, Section 4. Alone, ``SLACK 0`` is a fixed buffer of nothing.
+        """
+        return self.slack is not None and self.slack.amount == 0 and self.drop_ratio is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Precision:
@@ -70,7 +78,7 @@ class Query:
     """A query: the tree that sqlglot made of it, the window of each stream by position, and what follows it.
 
     ``windows`` holds, for each windowed table in the order of the text, its index among all tables of the
-    tree and its window. ``text`` is where it came from and takes no part in equality.
+    tree and its window. ``text`` is where it came from, from the character ``start`` on; both take no part in equality.
     """
 
     select: exp.Query
@@ -78,6 +86,7 @@ class Query:
     precision: Precision | None = None
     with_error: bool = False
     text: str = field(default="", compare=False, repr=False)
+    start: int = field(default=0, compare=False, repr=False)
 
     def tables(self) -> list[exp.Table]:
         """Every table that the query reads, in the order of the tree."""

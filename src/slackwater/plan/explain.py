@@ -109,8 +109,10 @@ def _arrival(plan: Plan) -> str:
 def _slack(plan: Plan) -> str:
     assert plan.window.slack is not None
     slack = print_extent(plan.window.slack)
-    if plan.window.slack.amount == 0:
+    if plan.window.by_punctuations:
         return "0: punctuation mode, nothing is held back to be put in order"
+    if plan.window.slack.amount == 0:
+        return "0: nothing is held back, every row out of order is late"
     if plan.window.drop_ratio is None:
         return f"{slack}: rows further out of order are late"
     return f"at most {slack} are held back; this wins over the drop ratio"

@@ -43,7 +43,11 @@ class _Planner:
         windowed = query.windowed()
         if not windowed:
             raise located(
-                query.text, 0, "no-window", "no stream of this query has a window", "write FROM name [RANGE 5 minutes]"
+                query.text,
+                query.start,
+                "no-window",
+                "no stream of this query has a window",
+                "write FROM name [RANGE 5 minutes]",
             )
         if len(windowed) > 1:
             self.window = windowed[1][1]
@@ -350,7 +354,7 @@ class _Planner:
         if self.window.heartbeat is not None:
             return SOURCE_HEARTBEATS
         slack = self.window.slack
-        if slack is not None and slack.measure is Measure.TUPLES and slack.amount and self.window.drop_ratio is None:
+        if slack is not None and slack.measure is Measure.TUPLES and self.window.drop_ratio is None:
             return FIXED_SLACK  # Kim 2007, Section 4: SLACK alone is Aurora's fixed buffer
         return DEFAULT_METHOD
 
@@ -370,7 +374,7 @@ class _Planner:
 def _promise(window: Window) -> Completeness:
     """The promise; a SLACK in time bounds the wait, and alone it is the wait."""
     ratio = window.drop_ratio or 0.0
-    if window.slack is None or window.slack.measure is not Measure.TIME:
+    if window.slack is None or window.slack.measure is not Measure.TIME or window.by_punctuations:
         return Completeness(ratio)
     least = 0.0 if window.drop_ratio is not None else window.slack.amount
     return Completeness(ratio, min_wait_ms=least, max_wait_ms=window.slack.amount)
@@ -378,8 +382,8 @@ def _promise(window: Window) -> Completeness:
 
 def _method_options(window: Window) -> dict[str, int]:
     slack = window.slack
-    if slack is None or slack.measure is not Measure.TUPLES or not slack.amount:
-        return {}  # SLACK 0 is punctuation mode (Kim 2007, Section 4): nothing is capped
+    if slack is None or slack.measure is not Measure.TUPLES or window.by_punctuations:
+        return {}
     return {"slack_rows": int(slack.amount)}
 
 

@@ -1,0 +1,106 @@
+"""What reaches Spark is what was written, or the text is refused."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slackwater.errors import QueryTextError
+from slackwater.language import parse, print_query
+
+WINDOW = "FROM S [RANGE 5 minutes]"
+KEPT = [
+    "NOW() - (INTERVAL '1' DAY + INTERVAL '2' HOURS)",
+    "'it\\'s'",
+    "'say \"x\"'",
+    "'x\\\\%y'",
+    "PARSE_JSON(x)",
+    "MAX_BY(a, b, 3)",
+    "MIN_BY(a, b)",
+    "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY v)",
+    "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY v DESC)",
+    "PERCENTILE(v, 0.5, n)",
+    "PERCENTILE_APPROX(v, 0.5, 100)",
+    "STRING_AGG(a)",
+    "LISTAGG(DISTINCT a, ',') WITHIN GROUP (ORDER BY a)",
+    "LAST(a, TRUE)",
+    "COLLECT_LIST(a)",
+    "STRUCT(a, b AS c)",
+    "MAP('a', 1)['a']",
+    "NVL(a, b)",
+    "`MY FUNCTION`(a)",
+    "DATE_SUB(a, 1)",
+    "DATEDIFF(day, a, b)",
+    "DATE_TRUNC(a, ts)",
+    "FROM_UTC_TIMESTAMP(a, 'UTC')",
+    "DECODE(a, 'b', 'c')",
+    "CAST('2024-01-01' AS TIMESTAMP)",
+    "TRY_CAST(a AS INT)",
+    "TRANSFORM(a, x -> x + 1)",
+    "SUM(a) OVER (PARTITION BY b ORDER BY c ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+    "a[0].b['c']",
+    "(a - (b - c)) DIV d % e",
+]
+SAID_OTHERWISE = {
+    "now() - INTERVAL 1 DAY 2 HOURS": "NOW() - (INTERVAL '1' DAY + INTERVAL '2' HOURS)",
+    "-INTERVAL 1 HOUR 2 MINUTES 3 SECONDS": "-(INTERVAL '1' HOUR + INTERVAL '2' MINUTES + INTERVAL '3' SECONDS)",
+    "'it''s'": "'it\\'s'",  # one string with a quote since Spark 4.0
+    "r'\\d'": "'\\\\d'",
+    "TIMESTAMP '2024-01-01'": "CAST('2024-01-01' AS TIMESTAMP)",
+    "approx_percentile(v, 0.5)": "PERCENTILE_APPROX(v, 0.5)",
+    "array_agg(a)": "COLLECT_LIST(a)",
+    "substr(a FROM 2 FOR 3)": "SUBSTRING(a, 2, 3)",
+    "a <=> b": "a IS NOT DISTINCT FROM b",
+    ".5 + 2L": "0.5 + CAST(2 AS BIGINT)",
+}
+LOST = {
+    "TIME '10:00:00'": "TIME",
+    "CAST(a AS VARCHAR(10))": "VARCHAR",
+    "a AT TIME ZONE 'UTC'": "AT",
+    "'a' 'b'": "'a'",
+}
+
+
+@pytest.mark.parametrize("expression", KEPT)
+def test_a_call_stays_as_written(expression: str) -> None:
+    text = f"SELECT {expression} AS found {WINDOW}"
+    assert print_query(parse(text)) == text
+
+
+@pytest.mark.parametrize(("written", "printed"), SAID_OTHERWISE.items())
+def test_what_is_printed_otherwise_means_the_same(written: str, printed: str) -> None:
+    assert print_query(parse(f"SELECT {written} AS found {WINDOW}")) == f"SELECT {printed} AS found {WINDOW}"
+
+
+@pytest.mark.parametrize(("expression", "word"), LOST.items())
+def test_what_would_change_is_refused_where_it_stands(expression: str, word: str) -> None:
+    with pytest.raises(QueryTextError, match="unfaithful-sql") as refused:
+        parse(f"SELECT COUNT(*),\n  {expression} AS found {WINDOW}")
+    *_, line, carets = str(refused.value).splitlines()
+    assert line[carets.find("^") :].startswith(word)
+
+
+leaves = st.sampled_from(["a", "t.b", "`the c`", "1", "2.5", "'it''s'", "NULL", "m['k']", "INTERVAL 1 DAY 2 HOURS"])
+names = st.sampled_from(
+    ["max_by", "parse_json", "nvl", "date_sub", "string_agg", "percentile", "map", "struct", "log", "mine", "max", "if"]
+)
+expressions = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds("{}({})".format, names, st.lists(inner, max_size=3).map(", ".join)),
+        st.builds("{} {} {}".format, inner, st.sampled_from(["+", "-", "*", "AND", "||", "<=>", "DIV"]), inner),
+        st.builds("({})".format, inner),
+        st.builds("CASE WHEN {} THEN {} END".format, inner, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions)
+def test_whatever_is_accepted_is_printed_as_it_was_understood(expression: str) -> None:
+    try:
+        query = parse(f"SELECT {expression} AS found {WINDOW}")
+    except QueryTextError:
+        return
+    assert parse(print_query(query)) == query
+    assert query.select.sql("spark").count("(") >= expression.count("(")

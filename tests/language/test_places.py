@@ -1,0 +1,145 @@
+"""Whatever is wrong, the error points at it; and what looks like ours but is Spark's stays Spark's."""
+
+import pytest
+
+from slackwater.errors import QueryTextError
+from slackwater.language import parse, parse_script, print_query
+from slackwater.plan import make_plan
+
+HUGE = {
+    "RANGE 1e999": "1e999",
+    "RANGE 1e999 tuples": "1e999",
+    "RANGE 1e400 seconds": "1e400",
+    "RANGE 1e18 seconds": "1e18",
+    "RANGE 5 SLIDE 1e400": "1e400",
+    "RANGE 5 minutes SLACK 1e400": "1e400",
+    "RANGE 5 minutes DELAY 1e400 seconds": "1e400",
+    "LANDMARK 1e999": "1e999",
+    "LANDMARK -1e999": "1e999",
+}
+UNCLOSED = {
+    "SELECT MAX(v),\n 'abc FROM S [RANGE 5 minutes];\nSELECT 1": ("'", 2, 2),
+    "SELECT 'it''s', `b FROM S": ("`", 1, 17),
+    "SELECT 1 -- 'twas\n, /* x */ /* y": ("/*", 2, 11),
+}
+DEEP = {
+    "parentheses": "(" * 200 + "MAX(v)" + ")" * 200,
+    "calls": "abs(" * 200 + "MAX(v)" + ")" * 200,
+    "cases": "CASE WHEN a THEN " * 200 + "MAX(v)" + " END" * 200,
+    "sums": "1 + " * 3000 + "MAX(v)",
+}
+
+
+def pointed_at(refused: pytest.ExceptionInfo[QueryTextError]) -> str:
+    """The text above the carets."""
+    *_, line, carets = str(refused.value).splitlines()
+    return line[carets.find("^") : carets.rfind("^") + 1]
+
+
+@pytest.mark.parametrize(("clause", "number"), HUGE.items())
+def test_a_number_beyond_counting_is_refused(clause: str, number: str) -> None:
+    with pytest.raises(QueryTextError, match="too-large") as refused:
+        parse(f"SELECT MAX(v) FROM S [{clause}]")
+    assert pointed_at(refused) == number
+
+
+def test_bounds_and_ratios_that_no_number_holds_are_refused() -> None:
+    with pytest.raises(QueryTextError, match="invalid-bound"):
+        parse("SELECT SUM(v) FROM S WITHIN 1e999 CONFIDENCE 95%")
+    with pytest.raises(QueryTextError, match="invalid-ratio"):
+        parse("SELECT MAX(v) FROM S [RANGE 5 minutes DRATIO 1e-400%]")
+
+
+@pytest.mark.parametrize("expression", DEEP.values(), ids=DEEP)
+def test_what_is_nested_too_deeply_is_refused(expression: str) -> None:
+    with pytest.raises(QueryTextError, match="too-deep"):
+        parse(f"SELECT {expression} FROM S [RANGE 5 minutes]")
+
+
+@pytest.mark.parametrize("text", ["", "  \n", ";;", "-- nothing here", "/* nor here */ ;"])
+def test_a_text_without_a_query_is_refused(text: str) -> None:
+    with pytest.raises(QueryTextError, match="empty-query"):
+        parse_script(text)
+
+
+def test_the_mark_in_front_of_utf_8_is_no_part_of_the_query() -> None:
+    parse("\ufeffSELECT MAX(v) FROM S [RANGE 5 minutes]")
+
+
+@pytest.mark.parametrize(("text", "found"), UNCLOSED.items())
+def test_an_open_quote_is_pointed_at(text: str, found: tuple[str, int, int]) -> None:
+    mark, line, column = found
+    with pytest.raises(QueryTextError, match="unreadable-text") as refused:
+        parse_script(text)
+    assert pointed_at(refused) == mark and f"line {line}, column {column}\n" in str(refused.value)
+
+
+def test_a_later_query_is_pointed_at_where_it_stands() -> None:
+    first, second = parse_script("SELECT MAX(v) FROM S [RANGE 5 minutes];\n\n  SELECT MAX(v) FROM S")
+    make_plan(first)
+    with pytest.raises(QueryTextError, match=r"no-window(.|\n)*line 3, column 3"):
+        make_plan(second)
+    with pytest.raises(QueryTextError, match=r"not-one-query(.|\n)*line 2, column 1"):
+        parse("SELECT MAX(v) FROM S [RANGE 5 minutes];\nSELECT 1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "SELECT MAX(value) AS within FROM S [RANGE 5 minutes]",
+        "SELECT MAX(value) AS `within` FROM S [RANGE 5 minutes]",
+        "SELECT within, confidence FROM S [RANGE 5 minutes] WHERE within > 5",
+        "SELECT `within` FROM S [RANGE 5 minutes] GROUP BY `within`",
+        "SELECT s.within FROM S [RANGE 5 minutes] AS s WHERE note = 'WITHIN 5 CONFIDENCE 95%'",
+        "SELECT MAX(value) FROM within [RANGE 5 minutes]",
+        "WITH error AS (SELECT 1) SELECT MAX(v) FROM S [RANGE 5 minutes] CROSS JOIN error",
+    ],
+)
+@pytest.mark.parametrize("tail", ["", " WITHIN 0.5 CONFIDENCE 95%", " WITH ERROR"])
+def test_a_name_is_no_tail(body: str, tail: str) -> None:
+    query = parse(body + tail)
+    assert (query.precision is not None, query.with_error) == ("WITHIN" in tail, "ERROR" in tail)
+    assert print_query(query) == body + tail
+
+
+@pytest.mark.parametrize("tail", ["WITHIN 0.5", "WITHIN 0.5 CONFIDENCE 95", "WITHIN x CONFIDENCE 95%", "WITHIN 1 2"])
+def test_a_wrong_tail_is_still_refused(tail: str) -> None:
+    with pytest.raises(QueryTextError, match="wrong-precision") as refused:
+        parse(f"SELECT MAX(v) AS within FROM S [RANGE 5 minutes] {tail}")
+    assert pointed_at(refused) == "WITHIN"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a[slide DIV 2], m[late IS NULL], m[source] FROM S [RANGE 5 minutes]",
+        "SELECT MAX(v) FROM S [RANGE 5 minutes] WHERE m[late IS NULL] GROUP BY m[source], a[slide DIV 2]",
+        "SELECT MAX(v) FROM S [RANGE 5 minutes] INNER JOIN t ON t.m[source] = S.a[slide DIV 2]",
+        "SELECT a IS DISTINCT FROM m[source], EXTRACT(YEAR FROM a[late]) FROM S [RANGE 5 minutes]",
+        "SELECT x FROM t LEFT JOIN (SELECT MAX(v) AS x FROM db.S [RANGE 5 minutes] AS s GROUP BY m[per]) ON x = y",
+        "SELECT MAX(v) FROM t CROSS JOIN S [RANGE 5 minutes]",
+    ],
+)
+def test_an_element_is_no_window(text: str) -> None:
+    query = parse(text)
+    assert len(query.windows) == 1
+    assert print_query(query) == text
+
+
+def test_a_window_stands_behind_a_name_in_any_way_of_reading() -> None:
+    for text in (
+        "FROM S [RANGE 5 minutes] SELECT MAX(v)",
+        "SELECT MAX(v) FROM t, S [RANGE 5 minutes]",
+        "SELECT MAX(v) FROM S AS s [RANGE 5 minutes]",
+        "SELECT x FROM (FROM S [RANGE 5 minutes] SELECT MAX(v) AS x)",
+        "SELECT 1 UNION ALL SELECT MAX(v) FROM db.`the S` s [RANGE 5 minutes]",
+    ):
+        assert len(parse(text).windows) == 1, text
+    for text in (
+        "SELECT MAX(v) [RANGE 5 minutes] FROM S",
+        "SELECT MAX(v) FROM ? S [RANGE 5 minutes]",
+        "SELECT MAX(v) FROM range(10) AS S [RANGE 5 minutes]",
+        "SELECT MAX(v) FROM (SELECT 1 AS v) AS S [RANGE 5 minutes]",
+    ):
+        with pytest.raises(QueryTextError, match="window-without-stream"):
+            parse(text)
