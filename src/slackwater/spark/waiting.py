@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Sequence
 
 from slackwater.kernel import Rows
@@ -36,12 +37,18 @@ class Waiting:
     @classmethod
     def from_text(cls, text: str, *, grouped: bool = False) -> Waiting:
         """From what ``to_text`` wrote."""
-        lines = (line.partition(" ") for line in text.splitlines())
-        return cls(((int(first), parcel) for first, _, parcel in lines), grouped=grouped)
+        head, _, packed = text.partition("\n")
+        parcels: list[Parcel] = []
+        start = 0
+        for first, length in json.loads(head):
+            parcels.append((first, packed[start : start + length]))
+            start += length
+        return cls(parcels, grouped=grouped)
 
     def to_text(self) -> str:
-        """A line a parcel."""
-        return "\n".join(f"{first} {text}" for first, text in self.parcels)
+        """A line that says when each parcel begins and how long it is, and the parcels."""
+        head = json.dumps([(first, len(text)) for first, text in self.parcels])
+        return "".join([head, "\n", *(text for _, text in self.parcels)])
 
     def first(self) -> int | None:
         """The least attribute that waits, or None."""

@@ -1,0 +1,23 @@
+"""State as text: the same bytes back, in characters that are one byte each."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slackwater.spark.state_text import Codec, as_text, from_text
+
+
+@given(st.binary(max_size=200), st.sampled_from(["lz4_raw", "zstd"]))
+def test_the_same_bytes_come_back(state: bytes, codec: Codec) -> None:
+    text = as_text(state, codec)
+    assert from_text(text, codec) == state
+    assert text.isascii() and len(text) % 8 == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 6, 7, 8, 100_000])
+def test_it_takes_a_seventh_more_than_the_bytes(size: int) -> None:
+    state = bytes(hash((place, size)) % 251 for place in range(size))
+    longest = (16 + size + size / 255 + 16 + 7) / 7 * 8  # lz4 makes what it cannot compress a little longer
+    assert from_text(as_text(state)) == state and len(as_text(state)) <= longest
