@@ -70,6 +70,7 @@ bench-standing: setup  ## a million standing aggregates: deferred against naive
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
 	@$(BIN)/python benchmarks/windows.py --rows 4000000 --no-ordered
 	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 20 --batches 20
+	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 20 --batches 20 --source json
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
 
 bench-equality: setup  ## streaming results against plain Spark's batch, query by query (ten minutes)

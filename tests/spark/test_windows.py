@@ -162,6 +162,27 @@ def test_one_result_per_row(spark: SparkSession, tmp_path: Path) -> None:
     assert values(published) == values(exact)
 
 
+def test_keys_of_any_type_come_back_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
+    """Times to the microsecond, doubles that are no number, nulls and structs; some keys differ by a microsecond."""
+    keys = {
+        "at": "timestamp_micros(1700000000000000 + id % 3)",
+        "near": "IF(id % 5 = 0, double('NaN'), id % 2 / 3.0D)",
+        "told": "IF(id % 4 = 0, NULL, named_struct('a', CAST(id % 2 AS DECIMAL(20, 10)), 'b', DATE'0001-01-01'))",
+    }
+    grouped = ", ".join(keys.values())
+    named = ", ".join(f"{key} AS {name}" for name, key in keys.items())
+    text = f"SELECT {named}, COUNT(*) AS n FROM Sensors [RANGE 6 seconds ARRIVAL arrived] GROUP BY {grouped}"
+    source, published, promise = run(spark, tmp_path, text, wait_ms=20_000.0)
+    source.read_batch().createOrReplaceTempView("all_rows")
+    over = f"PARTITION BY {grouped} ORDER BY unix_micros(ts) RANGE BETWEEN 5999999 PRECEDING AND CURRENT ROW"
+    exact = spark.sql(
+        f"SELECT ts - INTERVAL 6 SECONDS AS window_start, ts AS window_end, {named}, COUNT(*) OVER ({over}) AS n "
+        "FROM all_rows"
+    ).where(F.col("window_end") < F.lit(promise.heartbeat))
+    assert exact.count() > 50
+    assert repr(values(published)) == repr(values(exact)), "by their texts, since NaN is not equal to itself"
+
+
 def test_a_landmark_window(spark: SparkSession, tmp_path: Path) -> None:
     landmark = "2023-11-14 22:13:25"
     text = (

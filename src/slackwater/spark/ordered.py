@@ -30,9 +30,10 @@ from slackwater.errors import InvalidStream
 from slackwater.kernel import Rows, WindowOperator, WindowSpec, panes_of, takes_panes
 from slackwater.language import Measure
 from slackwater.plan import Kind, Plan
-from slackwater.plan.names import literal, quoted
+from slackwater.plan.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.json_key import as_json, from_json
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
 from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, numbered, pack_results, packer, result_opener
@@ -159,11 +160,8 @@ def group_key(plan: Plan, kinds: list[str]) -> GroupKey:
         )
     keys = ", ".join(f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True))
     schema = ", ".join(f"{name} {kind}" for name, kind in zip(shape.key_names, kinds, strict=True))
-    parsed = f"from_json(key, {literal(schema)})"
-    return GroupKey(
-        f"to_json(struct({keys}), map('ignoreNullFields', 'false'))",
-        tuple(f"{parsed}.{name}" for name in shape.key_names),
-    )
+    parsed = from_json("key", schema)
+    return GroupKey(as_json(f"struct({keys})"), tuple(f"{parsed}.{name}" for name in shape.key_names))
 
 
 def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame, group: GroupKey) -> tuple[DataFrame, list[str]]:

@@ -19,6 +19,7 @@ from slackwater.plan.names import quoted, table_name
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.promises import Duration
 from slackwater.spark.clock import clock_ticks
+from slackwater.spark.json_key import as_json, from_json
 from slackwater.spark.sharding import shard_keys
 from slackwater.spark.standing import evaluated, landmark_ms, new_precision, standing, time_and_value
 from slackwater.spark.standing_desk import StandingSpec
@@ -155,14 +156,14 @@ def _weights(table: DataFrame, shape: StandingShape, member: str, key: str) -> D
 def _folded(shape: StandingShape) -> str:
     """All keys in one text."""
     keys = ", ".join(f"{expression} AS {quoted(column)}" for column, expression in shape.keys)
-    return f"to_json(struct({keys}), map('ignoreNullFields', 'false'))" if keys else "'{}'"
+    return as_json(f"struct({keys})") if keys else "'{}'"
 
 
 def _unfolded(found: DataFrame, typed: StructType, shape: StandingShape) -> DataFrame:
     if not shape.keys:
         return _answers(found, [], shape)
     schema = ", ".join(f"{quoted(field.name)} {type_text(field.dataType)}" for field in typed.fields)
-    keyed = found.withColumn("__key", F.from_json("query", schema))
+    keyed = found.withColumn("__key", F.expr(from_json("query", schema)))
     return _answers(keyed, [f"__key.{quoted(column)} AS {quoted(column)}" for column, _ in shape.keys], shape)
 
 
