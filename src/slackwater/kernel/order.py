@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.kernel.rows import Ints, Rows
+from slackwater.kernel.rows import Ints, Rows, group_begins
 
 _WORD = 64
 
@@ -86,7 +86,7 @@ def behind_by_group(old: Rows, new: Rows) -> tuple[Rows, NDArray[np.bool_]]:
 
 def _groups(keys: Ints) -> tuple[Ints, Ints]:
     """The groups of rows that are in their order, and how many rows each has."""
-    begins = np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+    begins = group_begins(keys)
     return keys[begins], np.diff(begins, append=len(keys))
 
 

@@ -113,12 +113,17 @@ class _Runs:
     firsts: Ints
 
 
+def group_begins(keys: Ints) -> Ints:
+    """Where each group of rows begins that are in the order of their groups; there is at least one row."""
+    return np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+
+
 def _runs(rows: Rows) -> _Runs | None:
     """The groups, if the rows are in their order, and inside each by the attribute, and a group has several rows."""
     keys = rows.keys
     if not len(keys) or np.any(keys[1:] < keys[:-1]):
         return None
-    begins = np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+    begins = group_begins(keys)
     if len(begins) * _FEW > len(keys):
         return None
     steps = _steps(rows.attribute, begins)
