@@ -1,12 +1,12 @@
 """The papers' queries as printed: the plan of each, its results on Spark, and whether they are the batch's.
 
 The streams are small and made up here: a row a second for twenty minutes, up to eight seconds late, in five
-micro-batches; for the query with a DELAY twenty rows a second, as they happen. Each query is also told when rows
-arrived (ARRIVAL; twenty minutes pass in seconds here) and to hand out its late rows (LATE ROWS), so that plain Spark
-can compute the same as a batch: a row is left out of the windows that it missed. The answers of standing queries are
-held against the batch's at the same instant. ``--wrong`` prints only the texts for ten wrong queries, ``--explain``
-only the plans; both without Spark. ``--write`` puts the texts, the plans and, if they were run, the results into the
-pages.
+micro-batches; for the query with a DELAY twenty rows a second for a minute, as they happen, once Spark has started.
+Each query is also told when rows arrived (ARRIVAL; twenty minutes pass in seconds here) and to hand out its late rows
+(LATE ROWS), so that plain Spark can compute the same as a batch: a row is left out of the windows that it missed. The
+answers of standing queries are held against the batch's at the same instant. ``--wrong`` prints only the texts for ten
+wrong queries, ``--explain`` only the plans; both without Spark. ``--write`` puts the texts, the plans and, if they were
+run, the results into the pages.
 """
 
 from __future__ import annotations
@@ -181,9 +181,10 @@ def streams() -> dict[str, pd.DataFrame]:
 class Inbox:
     """A folder that Spark streams from, a file a micro-batch."""
 
-    def __init__(self, spark: Any, data: pd.DataFrame, folder: Path, files: int = FILES) -> None:
-        self.folder, self._inbox = folder, folder / "in"
+    def __init__(self, spark: Any, data: pd.DataFrame, folder: Path, *, live: bool = False) -> None:
+        self.folder, self._inbox, self._live = folder, folder / "in", live
         self._inbox.mkdir(parents=True)
+        files = ROWS // LIVE_PER_S if live else FILES
         self.parts = [data.iloc[part] for part in np.array_split(np.arange(len(data)), files)]
         self.put(0)
         self.schema = spark.read.parquet(str(self._inbox)).schema
@@ -191,9 +192,13 @@ class Inbox:
         self.stream = reader.parquet(str(self._inbox))
 
     def put(self, number: int) -> None:
-        """One more file."""
+        """One more file; of a live stream the second that ends now."""
         hidden = self.folder / f"{number}.parquet"
-        self.parts[number].to_parquet(hidden, coerce_timestamps="us", index=False)
+        part = self.parts[number]
+        if self._live:
+            since = pd.to_timedelta(time.time() - (START_S + number + 1), unit="s").round("us")
+            part = part.assign(ts=part["ts"] + since)
+        part.to_parquet(hidden, coerce_timestamps="us", index=False)
         hidden.rename(self._inbox / hidden.name)
 
     def everything(self, spark: Any) -> Any:
@@ -219,9 +224,7 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     from slackwater.spark.query import run_query
 
     arrival = "arrived" if "arrived" in data else None
-    if one.live:  # from now on, a file a second
-        data = data.assign(ts=data["ts"] + pd.to_timedelta(round(time.time()) - START_S, unit="s"))
-    inbox = Inbox(spark, data, folder, ROWS // LIVE_PER_S if one.live else FILES)
+    inbox = Inbox(spark, data, folder, live=one.live)
     asked = dataclasses.replace(
         one.query,
         windows=tuple((at, dataclasses.replace(w, late=Late.ROWS, arrival=arrival)) for at, w in one.query.windows),
@@ -231,12 +234,13 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
         made = run_query(spark, asked, name=folder.name, location=str(folder / "promise"))
     running = inbox.start(made)
     try:
+        settled(running)  # a query that is still being started delays everything
         for number in range(1, len(inbox.parts)):
+            inbox.put(number)
             if one.live:
                 running.awaitTermination(1)
             else:
                 settled(running)
-            inbox.put(number)
         promise = settled(running)
         ledger = sw.report(running).ledger
     finally:

@@ -56,6 +56,8 @@ def main() -> None:
             .option("checkpointLocation", str(Path(folder, "checkpoint")))
             .start()
         )
+        while query.isActive and query.lastProgress is None:  # Spark is still starting
+            query.awaitTermination(1)
         query.awaitTermination(15 if given.short else 120)
         print(sw.report(query))
         query.stop()

@@ -82,7 +82,7 @@ def test_order_numbers_without_a_clock_survive_a_leap() -> None:
     assert got.heartbeats[-1] > 15_000
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 400)), min_size=1, max_size=6), max_size=60))
 def test_the_heartbeat_is_held_while_the_budget_is_empty(drawn: list[list[tuple[int, int]]]) -> None:
     method = BudgetedQuantile(Completeness(0.05))
@@ -98,7 +98,7 @@ def test_the_heartbeat_is_held_while_the_budget_is_empty(drawn: list[list[tuple[
         heartbeat = decided
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(100, 400)), min_size=1, max_size=59))
 def test_nothing_is_risked_before_three_promised_drops(drawn: list[tuple[int, int]]) -> None:
     method = BudgetedQuantile(Completeness(0.05))
@@ -140,7 +140,7 @@ def test_best_effort_moves_and_loses_next_to_nothing() -> None:
     assert got.drop_ratio <= 0.001
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=600), st.integers(1, 40))
 def test_a_tail_answers_ranks_on_the_safe_side(values: list[float], every: int) -> None:
     tail = Tail(reach=0.2)

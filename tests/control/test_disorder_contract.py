@@ -85,7 +85,7 @@ def with_row(batches: list[Batch], at: int, value: float) -> list[Batch]:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(drawn=streams, clocked=st.booleans(), sources=st.booleans())
 def test_the_heartbeat_never_retreats(name: str, drawn: Batches, clocked: bool, sources: bool) -> None:
     heartbeats = drive(controller(name), to_batches(drawn, clocked, sources))
@@ -94,7 +94,7 @@ def test_the_heartbeat_never_retreats(name: str, drawn: Batches, clocked: bool, 
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(drawn=streams, at=st.integers(1, 24), sources=st.booleans())
 def test_a_snapshot_resumes_to_the_same_decisions(name: str, drawn: Batches, at: int, sources: bool) -> None:
     batches = to_batches(drawn, sources=sources)
@@ -124,7 +124,7 @@ def test_a_row_from_1970_costs_no_other_row(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(drawn=st.lists(st.lists(st.tuples(rows, st.integers(1, 5)), min_size=1, max_size=6), min_size=2, max_size=15))
 def test_weights_are_repeated_rows(name: str, drawn: list[list[tuple[Row, int]]]) -> None:
     weighted, repeated = [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.kernel.intervals import _cuts, aggregate_intervals
@@ -26,7 +26,6 @@ def columns(draw: st.DrawFn) -> tuple[Floats, np.random.Generator]:
 
 
 @pytest.mark.parametrize("name", ["min", "max"])
-@settings(deadline=None)
 @given(columns(), st.integers(1, 3000), st.integers(1, 3))
 def test_windows_that_move_forward(
     name: str, column: tuple[Floats, np.random.Generator], longest: int, groups: int

@@ -62,7 +62,7 @@ def by_hand(trace: Trace, ends: list[int], heartbeats: Floats) -> tuple[int, flo
     return late, waits / trace.rows, held / trace.rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30)), min_size=1, max_size=40),
     st.integers(1, 7),
@@ -85,7 +85,7 @@ def test_counts_are_those_of_the_definitions(
     assert outcome.mean_buffer_rows == pytest.approx(mean_buffer)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30)), min_size=1, max_size=40),
     st.sampled_from([0.0, 0.05, 0.2, 0.5]),

@@ -58,7 +58,6 @@ def draw_case(draw: Any, bench: Any) -> Any:
 @settings(
     max_examples=4,
     phases=[Phase.generate],  # a run takes seconds: a failure is told as it was drawn
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.control.deferral.recent_rows import RecentRows
@@ -19,7 +19,6 @@ def plain(times: list[float], values: list[float]) -> tuple[float, float, float]
     return gaps.sum(), steps.sum(), float(np.sum(np.square(steps - drift * gaps) / gaps))
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30), st.integers(-99, 99)), max_size=70), st.integers(0, 70)
 )
