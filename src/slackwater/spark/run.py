@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -14,7 +14,7 @@ from slackwater.language import Late, Measure, Query, Window
 from slackwater.plan import Catalog, Stream, explain
 from slackwater.plan.standing import explain_standing
 from slackwater.spark.query import plan_query, run_query
-from slackwater.spark.said import said_by
+from slackwater.spark.said import SPARK_ERRORS, said_by
 from slackwater.spark.sinks import Emit, Sink, writer_to
 from slackwater.spark.sources import Source
 from slackwater.spark.standing_query import standing_query
@@ -90,6 +90,8 @@ class Run:
         except AnalysisException as error:
             remedy = "mend the query, or give the tables that it reads with --table"
             raise QueryTextError("wrong-query", f"Spark refuses it: {said_by(error)}", remedy) from error
+        except SPARK_ERRORS as error:
+            raise QueryFailed("query-failed", said_by(error), "see what it names") from error
         supervisor = supervisor_of(spark)
         writer = writer_to(
             result, self.sink, self.late_sink, emit, as_json, lambda shown: supervisor.show(self.table, shown)
@@ -97,8 +99,8 @@ class Run:
         place = str(self.checkpoint or scratch / "checkpoint")
         try:
             return plan, writer.outputMode("append").option("checkpointLocation", place).start()
-        except PySparkException as error:
-            raise QueryFailed("query-failed", said_by(error), "see the message above it") from error
+        except SPARK_ERRORS as error:
+            raise QueryFailed("query-failed", said_by(error), "see what it names") from error
 
     def _planned(self, spark: SparkSession) -> tuple[str, DataFrame]:
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")

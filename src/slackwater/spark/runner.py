@@ -6,6 +6,7 @@ import signal
 import tempfile
 import threading
 import time as clock
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -42,7 +43,9 @@ def run_to_the_end(
     if the query fails.
     """
     scratch = tempfile.TemporaryDirectory(prefix="slackwater-run-", ignore_cleanup_errors=True)
-    with scratch as folder, _interruptions() as interrupted:
+    with scratch as folder, _interruptions() as interrupted, warnings.catch_warnings():
+        # a stop in the middle of a micro-batch is none of the user's errors, and a failed query says why itself
+        warnings.filterwarnings("ignore", message="toPandas attempted Arrow optimization")
         plan, query = run.start(spark, Path(folder), emit, as_json)
         try:
             show(plan)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
+"""PySpark gives some of Java's errors a class of its own, and hands on the others as they are."""
 
-def said_by(error: PySparkException) -> str:
+
+def said_by(error: PySparkException | Py4JJavaError) -> str:
     """The first lines of what Spark says: the rest is its plan and its stack."""
-    said = (error.getMessage() or str(error)).split("JVM stacktrace")[0].strip()
-    cause = said.rpartition("Caused by:")[2] if "Caused by:" in said else said
-    return " ".join(line.strip() for line in cause.splitlines()[:3] if line.strip())[:600].rstrip(".; ")
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        said = str(cause.getMessage())
+    else:
+        said = (error.getMessage() or str(error)).split("JVM stacktrace")[0].strip()
+        said = said.rpartition("Caused by:")[2] if "Caused by:" in said else said
+    return " ".join(line.strip() for line in said.splitlines()[:3] if line.strip())[:600].rstrip(".; ")

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.plan.names import quoted
-from slackwater.spark.said import said_by
+from slackwater.spark.said import SPARK_ERRORS, said_by
 
 _OPTIONS = {
     "parquet": {},
@@ -54,11 +53,12 @@ class StaticTable:
         reader = spark.read.format(self.kind).options(**_OPTIONS[self.kind])
         try:
             frame = (reader if self.schema is None else reader.schema(self.schema)).load(self.where)
-        except PySparkException as error:
+            frame.head(1)  # a file that cannot be read would else be found in the middle of the query
+        except SPARK_ERRORS as error:
             raise InvalidData(
                 "unreadable-table",
                 f"--table {self.name}: Spark cannot read {self.where} ({said_by(error)})",
-                f"name files of the format {self.kind}",
+                f"name files of the format {self.kind}, and columns in their order",
             ) from error
         frame.createOrReplaceTempView(quoted(self.name))
 
