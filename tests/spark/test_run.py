@@ -241,7 +241,7 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
         (PROMISED.replace("WATTR ts", "WATTR tss"), (), QueryTextError, "unknown-column"),
         (PROMISED.replace("SUM(value)", "SUM(CAST(sensor AS INT))"), (), QueryFailed, "query-failed"),
         (QUERY.format("WATTR ts"), ("--late-sink", "json:late"), InvalidOption, "nothing-late"),
-        (JOINED, (), QueryTextError, "wrong-query"),
+        (JOINED.replace("Places", "Nowhere"), (), QueryTextError, "wrong-query"),
         (JOINED, ("--table", f"Places=parquet:{__file__}"), InvalidData, "unreadable-table"),
         (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "unknown-sink"),
         (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
