@@ -1,14 +1,17 @@
-"""``check`` and ``explain``: answered without Spark, with exit codes that a script can use."""
+"""``check``, ``explain`` and what ``run`` refuses: without Spark, with exit codes that a script can use."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
+import pytest
 from click.testing import CliRunner
 
 from slackwater.cli import check, explain, run
-from slackwater.errors import QueryTextError
+from slackwater.errors import SlackwaterError
+from slackwater.spark import session
 
 GOOD = "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute WATTR ts DRATIO 1%]"
 SCHEMA = "CREATE TABLE Sensors (ts TIMESTAMP, value DOUBLE)"
@@ -72,10 +75,62 @@ def test_a_byte_order_mark_is_taken_and_an_empty_file_is_not(tmp_path: Path) -> 
     assert outcome.exit_code == 2 and json.loads(outcome.output)["condition"] == "empty-query"
 
 
-def test_run_refuses_a_standing_query_before_spark_is_started(tmp_path: Path) -> None:
-    for text in ("SELECT AVG(value) FROM Sensors", "SELECT MAX(AVG(value)) FROM Sensors [RANGE 5 minutes]"):
-        file = put(tmp_path, f"{text} WITHIN 2 CONFIDENCE 95%")
-        outcome = CliRunner().invoke(run.command, [file, "--source", "generator:10", "--seconds", "1"])
-        assert isinstance(outcome.exception, QueryTextError) and outcome.exception.condition == "standing-query"
-        assert str(outcome.exception).splitlines()[-1] == " " * (len(text) + 3) + "^^^^^^"
-    assert CliRunner().invoke(check.command, [file]).exit_code == 0
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recording and a table beside it, where no Spark is started."""
+
+    def never(*_: str) -> None:
+        raise AssertionError("Spark is started")
+
+    monkeypatch.setattr(session, "local_session", never)
+    monkeypatch.chdir(tmp_path)
+    at = pd.to_datetime([1_700_000_000], unit="s")
+    pd.DataFrame({"symbol": ["a"], "ts": at, "price": [1.0], "size": [2.0]}).to_parquet("prices.parquet")
+    (tmp_path / "holdings.csv").write_text("portfolio,symbol,weight\np,a,1\n")
+    return tmp_path
+
+
+WORTH = "SELECT portfolio, SUM(weight * price) FROM Prices JOIN Holdings USING (symbol) GROUP BY portfolio"
+STANDING = f"{WORTH} WITHIN 1% CONFIDENCE 90%"
+HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "condition", "said"),
+    [
+        (STANDING, ("--table", "Holdings"), "wrong-table", "--table Holdings names no table"),
+        (STANDING, ("--table", "Holdings=orc:holdings.csv"), "wrong-table", "with parquet, json or csv"),
+        (
+            STANDING,
+            ("--table", "Holdings=csv:nothing.csv"),
+            "no-such-file",
+            "--table Holdings: there is no nothing.csv",
+        ),
+        (STANDING, (*HOLDINGS, "--table", "holdings=csv:holdings.csv"), "table-twice", "--table holdings"),
+        (STANDING, ("--table", "Holding=csv:holdings.csv"), "no-such-table", "the query reads Prices, Holdings"),
+        (STANDING, (), "which-stream", "which of Prices and Holdings is the stream"),
+        (STANDING, (*HOLDINGS, "--table", "Prices=csv:holdings.csv"), "which-stream", "every table"),
+        (GOOD, ("--table", "sensors=csv:holdings.csv"), "which-stream", "Sensors has a window, so it is the stream"),
+        (WORTH, HOLDINGS, "no-window", "no stream of this query has a window"),
+        (GOOD.replace("]", "] JOIN S [RANGE 1 minute]"), (), "two-streams", "two streams have a window"),
+        (STANDING, (*HOLDINGS, "--late-sink", "json:late"), "nothing-late", "leave it out"),
+        (STANDING, (*HOLDINGS, "--key", "symbols"), "no-such-column", "--key symbols is not a column"),
+        (STANDING, (*HOLDINGS, "--value", "size"), "not-standing", "weight * price is not size times a weight"),
+        (STANDING.replace("WITHIN", "HAVING 1 < 2 WITHIN"), HOLDINGS, "not-standing", "no HAVING"),
+        (GOOD, ("--time", "tss"), "no-such-column", "--time tss is not a column; use one of: symbol, ts, price, size"),
+        (GOOD, ("--key", "symbol"), "not-standing", "--key symbol is for standing queries"),
+    ],
+)
+def test_run_says_what_is_wrong_before_spark_is_started(
+    recorded: Path, text: str, options: tuple[str, ...], condition: str, said: str
+) -> None:
+    outcome = CliRunner().invoke(run.command, [put(recorded, text), "--source", "replay:prices.parquet", *options])
+    assert isinstance(outcome.exception, SlackwaterError), outcome.output
+    assert outcome.exception.condition == condition
+    assert said in str(outcome.exception)
+
+
+def test_run_points_at_the_table_that_may_be_the_stream(recorded: Path) -> None:
+    outcome = CliRunner().invoke(run.command, [put(recorded, STANDING), "--source", "replay:prices.parquet"])
+    line, carets = str(outcome.exception).splitlines()[-2:]
+    assert line[carets.index("^") :][: carets.count("^")] == "Holdings"

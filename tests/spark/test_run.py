@@ -23,12 +23,16 @@ from slackwater.cli import reconcile, run
 from slackwater.errors import InvalidData, InvalidOption, QueryFailed, QueryTextError, SlackwaterError
 from slackwater.spark import session
 from tests.spark.harness import SCHEMA, FileStream
+from tests.spark.test_standing import SCHEMA as PRICES
+from tests.spark.test_standing import micro_batches, put_weights, truth
 from tests.spark.test_windows import batches, values
 
 pytestmark = pytest.mark.spark
 SELECT = "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors"
 QUERY = SELECT + " [RANGE 2 seconds SLIDE 1 second {}] GROUP BY sensor"
 PROMISED = QUERY.format("WATTR ts ARRIVAL arrived SLACK 100 ms LATE PANES")
+JOINED = PROMISED.replace("] GROUP", "] JOIN Places USING (sensor) GROUP")
+WORTH = "SELECT portfolio, SUM(weight * price) AS worth FROM Prices JOIN Holdings USING (symbol) GROUP BY portfolio"
 
 
 @pytest.fixture
@@ -169,6 +173,67 @@ def test_the_console_gets_results(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("shared_session")
+def test_a_static_table_is_joined_with_the_types_that_it_is_given(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in batches(9, count=3):
+        source.put(batch)
+    (tmp_path / "places.csv").write_text("sensor,place\ns0,007\ns1,007\ns2,08\n")
+    query = put(tmp_path, JOINED.replace("SELECT sensor", "SELECT place").replace("BY sensor", "BY place"))
+    done = invoke(
+        *(run.command, query, "--source", f"json:{source.folder}", "--schema", SCHEMA, "--json"),
+        *("--table", f"Places(sensor STRING, place STRING)=csv:{tmp_path / 'places.csv'}"),
+        *("--sink", f"parquet:{tmp_path / 'out'}"),
+    )
+    assert done.exit_code == 0, done.output
+    heartbeat = json.loads(done.stdout.splitlines()[-1])["promises"][0]["heartbeat"]
+    rows = source.read_batch().where("sensor < 's3'").withColumn("place", F.expr("if(sensor = 's2', '08', '007')"))
+    windows = rows.groupBy(F.window("ts", "2 seconds", "1 second").alias("w"), "place")
+    counted = windows.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
+    closed = counted.selectExpr("w.start AS window_start", "w.end AS window_end", "place", "n", "total")
+    found = sw.reconcile(spark.read.parquet(str(tmp_path / "out")))
+    ended = F.col("window_end") <= F.to_timestamp(F.lit(heartbeat))
+    assert values(found.where(ended)) == values(closed.where(ended)) and found.where(ended).count() > 4
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    ticks = micro_batches(26, warm_up=20)
+    source = FileStream(spark, tmp_path / "in", PRICES)
+    query = put(tmp_path, f"{WORTH} WITHIN 5 CONFIDENCE 90%")
+    command = (
+        *(run.command, query, "--source", f"json:{source.folder}", "--schema", PRICES, "--json"),
+        *("--table", f"Holdings=parquet:{tmp_path / 'weights'}", "--value", "price"),
+        *("--sink", f"parquet:{tmp_path / 'out'}", "--checkpoint", tmp_path / "checkpoint"),
+    )
+    for part in (ticks[:4], ticks[4:]):
+        for tick in part:
+            source.put(tick)
+        done = invoke(*command)
+        assert done.exit_code == 0, done.output
+    assert "weights     Holdings, by symbol: 1.0D * (weight)" in done.stderr
+    found = spark.read.parquet(str(tmp_path / "out")).selectExpr("*", "unix_millis(at) AS ms").collect()
+    exact = truth(tmp_path, ticks)
+    assert {row.portfolio for row in found} == {f"p{number}" for number in range(6)}
+    for row in found:  # also: no answer is of a time at which no row came
+        assert row.worth == pytest.approx(exact[row.portfolio, row.ms], rel=1e-12)
+        assert row.interrupted_streams == 0
+    (said,) = json.loads(done.stdout.splitlines()[-1])["standing"]
+    assert said["evaluated"] == len(found) < len(ticks) * 6 == said["evaluated"] + said["deferred"]
+
+    shuffled = pd.DataFrame([row for tick in ticks for row in tick]).sample(frac=1, random_state=1)
+    shuffled["ts"] = pd.to_datetime(shuffled["ts"], format="ISO8601").dt.tz_localize(None)
+    shuffled.to_parquet(tmp_path / "prices.parquet", coerce_timestamps="us")
+    text = "SELECT AVG(price) AS mean FROM Prices WITHIN 2 CONFIDENCE 95%"
+    options = ("--source", f"replay:{tmp_path / 'prices.parquet'}", "--batches", 26, "--key", "symbol", "--json")
+    *lines, _ = invoke(run.command, put(tmp_path, text), *options).stdout.splitlines()
+    means = shuffled.groupby("ts")["price"].mean()
+    answers = {pd.Timestamp(line["at"]): line["mean"] for line in map(json.loads, lines)}
+    assert 1 < len(answers) < 26
+    assert answers == {at: pytest.approx(means[at.tz_localize(None)], rel=1e-12) for at in answers}
+
+
+@pytest.mark.usefixtures("shared_session")
 @pytest.mark.parametrize(
     ("text", "options", "kind", "condition"),
     [
@@ -176,6 +241,8 @@ def test_the_console_gets_results(spark: SparkSession, tmp_path: Path) -> None:
         (PROMISED.replace("WATTR ts", "WATTR tss"), (), QueryTextError, "unknown-column"),
         (PROMISED.replace("SUM(value)", "SUM(CAST(sensor AS INT))"), (), QueryFailed, "query-failed"),
         (QUERY.format("WATTR ts"), ("--late-sink", "json:late"), InvalidOption, "nothing-late"),
+        (JOINED.replace("Places", "Nowhere"), (), QueryTextError, "wrong-query"),
+        (JOINED, ("--table", f"Places=parquet:{__file__}"), InvalidData, "unreadable-table"),
         (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "unknown-sink"),
         (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
         (PROMISED, ("--source", "replay:nowhere"), InvalidData, "no-such-file"),

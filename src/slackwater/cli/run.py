@@ -10,11 +10,9 @@ import click
 from rich.console import Console
 
 from slackwater.cli.query_file import read_query_file
+from slackwater.cli.stream_table import stream_table
 from slackwater.cli.watched import watch_options, watched
-from slackwater.errors import InvalidOption
 from slackwater.language import parse
-from slackwater.language.text import located
-from slackwater.plan import Plan, explain
 
 
 @click.command("run")
@@ -26,6 +24,16 @@ from slackwater.plan import Plan, explain
 )
 @click.option("--schema", help="The rows of json and csv, as 'ts TIMESTAMP, value DOUBLE'.")
 @click.option("--time", "time_column", help="The time column, where the query names none (WATTR).")
+@click.option("--key", help="The column that tells the streams of a standing query apart, where it joins no weights.")
+@click.option("--value", help="The column whose values a standing query aggregates, where its text leaves that open.")
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    metavar="NAME=FORMAT:PATH",
+    help="A static table that the query joins: parquet, json, or csv with a header. Types are inferred, or said as in "
+    "'NAME(column TYPE, …)=csv:PATH'. May be given several times.",
+)
 @click.option("--sink", default="console", show_default=True, help="console, parquet:FOLDER or json:FOLDER.")
 @click.option("--late-sink", help="The same for late rows or late panes, if they shall go elsewhere.")
 @click.option(
@@ -44,6 +52,9 @@ def command(
     source: str,
     schema: str | None,
     time_column: str | None,
+    key: str | None,
+    value: str | None,
+    tables: tuple[str, ...],
     sink: str,
     late_sink: str | None,
     checkpoint: Path | None,
@@ -56,8 +67,8 @@ def command(
     """Run the query in FILE on a local Spark and report its promise.
 
     The plan, the progress and the report go to standard error, results on the console to standard output. With --json
-    the report is the last line of standard output. Ctrl-C ends a run as its time would. Standing queries (WITHIN)
-    are for programs: check and explain take them, run does not.
+    the report is the last line of standard output. Ctrl-C ends a run as its time would. Of a standing query (WITHIN)
+    without a window the stream is the table that --table does not bring; its clock goes on only with --seconds.
 
     \b
     Examples:
@@ -65,31 +76,39 @@ def command(
       slackwater run peaks.sql --source json:in --schema 'ts TIMESTAMP, value DOUBLE' --sink parquet:out
       slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
+      slackwater run places.sql --source parquet:in --table 'Places(sensor STRING, place STRING)=csv:places.csv'
+      slackwater run worth.sql --source replay:prices.parquet --table Holdings=parquet:holdings --value price
     """
-    text = read_query_file(file)
-    table = _stream_name(text)
+    query = parse(read_query_file(file))
     from slackwater.spark import session  # Spark is loaded only when it is needed
-    from slackwater.spark.runner import Run, run_to_the_end
+    from slackwater.spark.run import Run
+    from slackwater.spark.runner import run_to_the_end
     from slackwater.spark.sinks import Sink
     from slackwater.spark.sources import Source
+    from slackwater.spark.tables import static_tables
 
+    static = static_tables(tables)
     run = Run(
-        text,
-        table,
+        query,
+        stream_table(query, [table.name for table in static]),
         Source.of(source, schema, batches),
         Sink.of(sink),
-        None if late_sink is None else Sink.of(late_sink, "--late-sink"),
-        time_column,
-        checkpoint,
-        seconds,
+        late_sink=None if late_sink is None else Sink.of(late_sink, "--late-sink"),
+        tables=static,
+        time=time_column,
+        key=key,
+        value=value,
+        checkpoint=checkpoint,
+        limit_s=seconds,
     )
+    run.check()
     console = Console(stderr=True)
     status = console.status("starting Spark …")
     started = time.monotonic()
 
-    def show(plan: Plan) -> None:
+    def show(plan: str) -> None:
         status.stop()
-        console.print(explain(plan), highlight=False, markup=False, soft_wrap=True)
+        console.print(plan, highlight=False, markup=False, soft_wrap=True)
         status.start()
 
     def emit(line: str) -> None:
@@ -97,8 +116,8 @@ def command(
         click.echo(line)
         status.start()
 
-    def tell(rows: int) -> None:
-        status.update(f"{rows:,} rows, {time.monotonic() - started:.0f} s")
+    def tell(so_far: str) -> None:
+        status.update(f"{so_far}, {time.monotonic() - started:.0f} s")
 
     with watched(console, watch_port, metrics_port), status, session.local_session("slackwater-run") as spark:
         outcome = run_to_the_end(spark, run, tell, emit, as_json, show)
@@ -107,20 +126,3 @@ def command(
     else:
         console.print(str(outcome.report), highlight=False, markup=False, soft_wrap=True)
     ctx.exit(0 if outcome.report.kept else 1)
-
-
-def _stream_name(text: str) -> str:
-    query = parse(text)
-    if query.precision is not None:
-        raise located(
-            query.text,
-            query.text.upper().rfind("WITHIN"),
-            "standing-query",
-            "WITHIN needs the key that tells streams apart, maybe a table of weights, and run has options for neither",
-            "run it in a program: sw.stream(…, key=…) and sw.sql",
-            length=len("WITHIN"),
-        )
-    windowed = query.windowed()
-    if len(windowed) != 1:
-        raise InvalidOption("no-window", "the query has no stream with a window", "write FROM name [RANGE 5 minutes]")
-    return str(windowed[0][0].name)

@@ -62,6 +62,9 @@ class Catalog:
         for tree in trees:
             if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
                 raise InvalidData("wrong-schema", f"{tree.sql()[:60]!r} is no schema", "write CREATE TABLE name (…)")
+            untyped = next((one for one in tree.this.expressions if not isinstance(one, exp.ColumnDef)), None)
+            if untyped is not None:
+                raise InvalidData("wrong-schema", f"{untyped.sql()!r} is no column with a type", "write name TYPE")
             columns = {column.name: measure_of(column.kind) for column in tree.this.expressions}
             time = next((name for name, measure in columns.items() if measure is Measure.TIME), None)
             streams.append(Stream(tree.this.this.name, columns, time))

@@ -65,12 +65,17 @@ def standing_shape(
     return _Reader(query, stream, stream_columns, value).shape()
 
 
-def explain_standing(query: Query, catalog: Catalog) -> str:
-    """A standing query as text: one fact a line. The stream is the table with a window, else the first one."""
+def explain_standing(query: Query, catalog: Catalog, stream: str | None = None, value: str | None = None) -> str:
+    """A standing query as text: one fact a line.
+
+    Unless it is named, the stream is the table with a window, else the first one. ``value`` is that of
+    ``standing_shape``.
+    """
     windowed = query.windowed()
-    name = (windowed[0][0] if windowed else query.tables()[0]).name
+    name = stream or (windowed[0][0] if windowed else query.tables()[0]).name
     known = catalog.find(name)
-    shape = standing_shape(query, name, None if known is None else list(known.columns))
+    shape = standing_shape(query, name, None if known is None else list(known.columns), value)
+    time = shape.time or (None if known is None else known.time) or "its time column"
     assert query.precision is not None
     bound = percent(query.precision.bound) if query.precision.relative else f"{query.precision.bound:g}"
     linear = f"{'average' if shape.average else 'sum'} of {shape.value}" if shape.counts is None else "count of streams"
@@ -85,7 +90,7 @@ def explain_standing(query: Query, catalog: Catalog) -> str:
         weights = f"{shape.table}, by {shape.join[0]}: {shape.weight}"
     lines = [
         ("query", print_query(query)),
-        ("stream", f"{shape.stream}, ordered by {shape.time or 'its time column'}"),
+        ("stream", f"{shape.stream}, ordered by {time}"),
         ("aggregate", linear),
         ("window", window),
         ("weights", weights),

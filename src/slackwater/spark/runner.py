@@ -1,4 +1,4 @@
-"""A query run from a source to its sinks, for the command."""
+"""A query run until it ends, for the command."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import signal
 import tempfile
 import threading
 import time as clock
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
-from slackwater.language import Late, parse
-from slackwater.plan import Plan
-from slackwater.spark.query import plan_query, run_query
+from slackwater.errors import QueryFailed
 from slackwater.spark.report import Report, report
-from slackwater.spark.sinks import Emit, Sink, writer_to
-from slackwater.spark.sources import Source
-from slackwater.spark.streams import stream
-from slackwater.spark.supervisor import keepers_of, supervisor_of
+from slackwater.spark.run import Run
+from slackwater.spark.said import said_by
+from slackwater.spark.sinks import Emit
+from slackwater.spark.supervisor import keepers_of, standing_of
 
 _FIRST_BATCH_S = 120.0
 
@@ -36,53 +34,8 @@ class Outcome:
     interrupted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A query text, where its rows come from, and where its results go."""
-
-    text: str
-    table: str
-    source: Source
-    sink: Sink
-    late_sink: Sink | None = None
-    time: str | None = None
-    checkpoint: Path | None = None
-    limit_s: float | None = None
-
-    def start(
-        self, spark: SparkSession, scratch: Path, emit: Emit, as_json: bool = False
-    ) -> tuple[Plan, StreamingQuery]:
-        """The plan, and the query that runs it."""
-        query_text = parse(self.text)
-        window = query_text.windowed()[0][1]
-        if self.late_sink is not None and window.late in (None, Late.COUNT):
-            raise InvalidOption(
-                "nothing-late", "--late-sink has nothing to take", "write LATE ROWS or LATE PANES in the query"
-            )
-        for sink in (self.sink, self.late_sink):
-            if sink is not None:
-                sink.refuse_another_run(self.checkpoint)
-        try:
-            events = self.source.read(spark, window.arrival, self.limit_s, scratch)
-            stream(self.table, events, time=self.time or self.source.time)
-            plan, _ = plan_query(spark, query_text)
-            promises = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
-            result = run_query(spark, query_text, name=self.table, location=promises)
-        except AnalysisException as error:
-            raise QueryTextError("wrong-query", f"Spark refuses it: {_said_by(error)}", "mend the query") from error
-        supervisor = supervisor_of(spark)
-        writer = writer_to(
-            result, self.sink, self.late_sink, emit, as_json, lambda shown: supervisor.show(self.table, shown)
-        )
-        place = str(self.checkpoint or scratch / "checkpoint")
-        try:
-            return plan, writer.outputMode("append").option("checkpointLocation", place).start()
-        except PySparkException as error:
-            raise QueryFailed("query-failed", _said_by(error), "see the message above it") from error
-
-
 def run_to_the_end(
-    spark: SparkSession, run: Run, tell: Callable[[int], None], emit: Emit, as_json: bool, show: Callable[[Plan], None]
+    spark: SparkSession, run: Run, tell: Callable[[str], None], emit: Emit, as_json: bool, show: Callable[[str], None]
 ) -> Outcome:
     """Run until its time is over, or without a limit until nothing comes any more, or until it is interrupted.
 
@@ -90,13 +43,15 @@ def run_to_the_end(
     if the query fails.
     """
     scratch = tempfile.TemporaryDirectory(prefix="slackwater-run-", ignore_cleanup_errors=True)
-    with scratch as folder, _interruptions() as interrupted:
+    with scratch as folder, _interruptions() as interrupted, warnings.catch_warnings():
+        # a stop in the middle of a micro-batch is none of the user's errors, and a failed query says why itself
+        warnings.filterwarnings("ignore", message="toPandas attempted Arrow optimization")
         plan, query = run.start(spark, Path(folder), emit, as_json)
         try:
             show(plan)
             _wait(query, run.limit_s, tell, interrupted)
         except StreamingQueryException as error:
-            raise QueryFailed("query-failed", _said_by(error), "see what it names") from error
+            raise QueryFailed("query-failed", said_by(error), "see what it names") from error
         finally:
             with suppress(Exception):
                 query.stop()
@@ -117,7 +72,7 @@ def _interruptions() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _wait(query: StreamingQuery, limit_s: float | None, tell: Callable[[int], None], asked: threading.Event) -> None:
+def _wait(query: StreamingQuery, limit_s: float | None, tell: Callable[[str], None], asked: threading.Event) -> None:
     if limit_s is None:
         _until_nothing_comes(query, tell, asked)
     else:
@@ -133,7 +88,7 @@ def _wait(query: StreamingQuery, limit_s: float | None, tell: Callable[[int], No
         raise failure
 
 
-def _until_nothing_comes(query: StreamingQuery, tell: Callable[[int], None], asked: threading.Event) -> None:
+def _until_nothing_comes(query: StreamingQuery, tell: Callable[[str], None], asked: threading.Event) -> None:
     """Until every row is committed and every heartbeat that follows from them has taken effect."""
     failures: list[Exception] = []
 
@@ -157,15 +112,13 @@ def _until_nothing_comes(query: StreamingQuery, tell: Callable[[int], None], ask
         raise failures[0]
 
 
-def _tell(query: StreamingQuery, tell: Callable[[int], None], timeout_s: float) -> int:
+def _tell(query: StreamingQuery, tell: Callable[[str], None], timeout_s: float) -> int:
     last = query.lastProgress
     batch = -1 if last is None else int(last["batchId"])
-    tell(sum(keeper.ledger.input for keeper in keepers_of(str(query.id), batch, timeout_s=timeout_s)))
+    keepers = keepers_of(str(query.id), batch, timeout_s=timeout_s)
+    answers = [series.latest("standing") for series in standing_of(str(query.id), batch, timeout_s=0.0)]
+    if answers:
+        tell(f"{sum(standing.evaluated for standing in answers if standing is not None):,} answers")
+    else:
+        tell(f"{sum(keeper.ledger.input for keeper in keepers):,} rows")
     return batch
-
-
-def _said_by(error: PySparkException) -> str:
-    """The first lines of what Spark says: the rest is its plan and its stack."""
-    said = (error.getMessage() or str(error)).split("JVM stacktrace")[0].strip()
-    cause = said.rpartition("Caused by:")[2] if "Caused by:" in said else said
-    return " ".join(line.strip() for line in cause.splitlines()[:3] if line.strip())[:600].rstrip(".; ")

@@ -65,7 +65,8 @@ class Sink:
             for line in as_json_lines(frame):
                 emit(line)
                 told.append(json.loads(line))
-            show(shown_of(told))
+            if told:
+                show(shown_of(told))
             return
         rows = frame.drop("parts").toPandas()
         if len(rows):

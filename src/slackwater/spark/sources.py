@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.errors import InvalidData, InvalidOption
-from slackwater.spark.generator import Readings, read_stream
+from slackwater.language import Measure
+from slackwater.plan import Catalog
+from slackwater.spark.generator import SCHEMA, Readings, read_stream
 
 _FILES = ("json", "parquet", "csv")
 _WITHOUT_END = 2**62
@@ -60,27 +63,46 @@ class Source:
         """The time column, where the source itself knows it."""
         return "ts" if self.kind == "generator" else None
 
-    def read(self, spark: SparkSession, arrival: str | None, limit_s: float | None, scratch: Path) -> DataFrame:
-        """The source as a stream; without a limit the generator ends after a minute."""
+    @property
+    def recorded(self) -> bool:
+        """Whether its end is the end of a recording, behind which nothing is known."""
+        return self.kind == "replay"
+
+    def columns(self) -> dict[str, Measure | None] | None:
+        """The columns of its rows and what they order by, where that can be told without Spark."""
+        try:
+            if self.kind in ("parquet", "replay"):
+                schema = ds.dataset(self.where, format="parquet", partitioning="hive").schema
+                return {field.name: Measure.TIME if pa.types.is_timestamp(field.type) else None for field in schema}
+            schema = SCHEMA if self.kind == "generator" else self.schema
+            return dict(Catalog.from_sql(f"CREATE TABLE t ({schema})").streams["t"].columns)
+        except (pa.ArrowInvalid, OSError, InvalidData):
+            return None
+
+    def read(self, spark: SparkSession, order: str | None, limit_s: float | None, scratch: Path) -> DataFrame:
+        """The source as a stream; without a limit the generator ends after a minute.
+
+        A recording comes in the ``order`` of that column.
+        """
         if self.kind == "generator":
             rate = int(self.where)
             rows = int(rate * _DEFAULT_S) if limit_s is None else _WITHOUT_END
             return read_stream(spark, Readings(rate, rows, int(clock.time() * 1e6), "steady"))
         if self.kind == "replay":
-            return self._replay(spark, arrival, scratch / "replay")
+            return self._replay(spark, order, scratch / "replay")
         reader = spark.readStream.option("maxFilesPerTrigger", 1)
         if self.schema is None:
             return reader.schema(spark.read.parquet(self.where).schema).parquet(self.where)
         return reader.schema(self.schema).format(self.kind).load(self.where)
 
-    def _replay(self, spark: SparkSession, arrival: str | None, folder: Path) -> DataFrame:
-        """A recorded table, cut into micro-batches in the order of arrival (or of the file, without one)."""
+    def _replay(self, spark: SparkSession, order: str | None, folder: Path) -> DataFrame:
+        """A recorded table, cut into micro-batches in the order of a column, or without one of the file."""
         try:
             table = pq.read_table(self.where)
         except (pa.ArrowInvalid, OSError) as error:
             raise InvalidData("not-parquet", f"{self.where} is no Parquet file", "name a recorded table") from error
-        if arrival is not None and arrival in table.column_names:
-            table = table.take(pc.sort_indices(table, sort_keys=[(arrival, "ascending")]))
+        if order is not None and order in table.column_names:
+            table = table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")]))
         table = _times_in_utc(table)
         folder.mkdir(parents=True)
         size = max(1, -(-len(table) // self.batches))

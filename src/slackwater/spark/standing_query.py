@@ -53,7 +53,9 @@ def standing_query(
     shape = standing_shape(query, streams[0], events.columns, said.value)
     time = shape.time or describe(streams[0], events, said).time
     if time is None:
-        raise InvalidStream("no-time", f"nothing says which column of {streams[0]} is its time", "sw.stream(…, time=…)")
+        raise InvalidStream(
+            "no-time", f"nothing says which column of {streams[0]} is its time", "sw.stream(…, time=…), or --time"
+        )
     if shape.bare and (shape.table is not None or (said.key is not None and said.key not in dict(shape.keys).values())):
         raise InvalidStream(
             "not-standing",

@@ -1,0 +1,48 @@
+"""Which table of a query is the stream that ``--source`` brings; the others come with ``--table``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from sqlglot import exp
+
+from slackwater.errors import InvalidOption
+from slackwater.language import Query
+from slackwater.language.text import located
+from slackwater.plan import make_plan
+from slackwater.plan.ctes import definition_of
+from slackwater.plan.places import start_of
+
+
+def stream_table(query: Query, static: Sequence[str] = ()) -> str:
+    """The name of the table with a window, else of the only one that is not ``static``.
+
+    >>> from slackwater.language import parse
+    >>> stream_table(parse("SELECT SUM(w * p) FROM H JOIN Prices USING (s) WITHIN 1% CONFIDENCE 90%"), ["h"])
+    'Prices'
+    """
+    given = {name.lower() for name in static}
+    read = {table.name.lower(): table for table in query.tables() if definition_of(table) is None}
+    for name in static:
+        if name.lower() not in read:
+            names = ", ".join(table.name for table in read.values())
+            raise InvalidOption("no-such-table", f"--table {name}: the query reads {names}", "give one of these")
+    windowed = query.windowed()
+    if len(windowed) > 1 or (query.precision is None and not windowed):
+        make_plan(query)  # says that there are two windows, or none
+    streams = [windowed[0][0]] if windowed else [table for name, table in read.items() if name not in given]
+    if not streams:
+        _refuse(query, query.tables()[0], "--table brings every table of the query", "leave that of the stream out")
+    if len(streams) > 1:
+        names = " and ".join(table.name for table in streams)
+        _refuse(query, streams[1], f"which of {names} is the stream cannot be told", "give the others with --table")
+    (stream,) = streams
+    if stream.name.lower() in given:
+        remedy = f"leave --table {stream.name} out: --source brings it"
+        _refuse(query, stream, f"{stream.name} has a window, so it is the stream", remedy)
+    return str(stream.name)
+
+
+def _refuse(query: Query, table: exp.Table, problem: str, remedy: str) -> NoReturn:
+    raise located(query.text, start_of(table.this), "which-stream", problem, remedy, length=len(table.name))
