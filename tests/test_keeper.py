@@ -81,6 +81,23 @@ def test_without_a_snapshot_the_checkpoint_holds_heartbeat_and_ledger() -> None:
     assert keeper.ledger == Ledger(on_time=70, late=1, unreported_batches=1)
 
 
+def test_a_snapshot_out_of_an_older_folder_takes_no_row_out_of_the_count() -> None:
+    keeper, older = Keeper(spec(), "q", "e"), fed(Keeper(spec(), "q", "e"), range(5)).snapshot()
+    offset = {"heartbeat": int(NOW_MS), "batch": 7, "ledger": Ledger(on_time=70, late=1).as_json()}
+    keeper.resume(older, offset, next_batch=8)
+    assert keeper.ledger == Ledger(on_time=70, late=1)
+
+
+def test_a_batch_that_was_not_judged_is_in_no_count() -> None:
+    keeper = fed(Keeper(spec(), "q", "e"), range(3))
+    before = keeper.ledger
+    keeper.pass_over(3)
+    keeper.pass_over(3)
+    assert keeper.ledger == before + Ledger(unreported_batches=1)
+    fed(keeper, range(3, 4))
+    assert keeper.ledger == before + Ledger(unreported_batches=1)
+
+
 def test_a_snapshot_from_the_future_of_an_older_checkpoint_is_ignored() -> None:
     keeper = Keeper(spec(), "q", "e")
     newer = fed(Keeper(spec(), "q", "e"), range(20)).snapshot()

@@ -229,3 +229,12 @@ def _accepted(batches: list[tuple[list[Row], int]]) -> list[Row]:
         found += [row for row in batch if row[0] >= heartbeat]
         heartbeat = max(heartbeat, asked)
     return found
+
+
+def test_a_pane_of_a_step_that_came_out_is_late() -> None:
+    spec = WindowSpec(0, slide=10, aggregates=(("sum", 0),), landmark=0)
+    operator = WindowOperator(spec, columns=1)
+    operator.push_panes(panes_of(spec, Rows.of([3, 12], values=([1.0, 2.0],))), heartbeat=20)
+    found = operator.push_panes(panes_of(spec, Rows.of([4, 21], values=([5.0, 7.0],))), heartbeat=30)
+    assert (found.end.tolist(), found.aggregates[0].tolist()) == ([30], [10.0])
+    assert (operator.on_time, operator.late) == (3, 1)

@@ -1,55 +1,240 @@
-"""Windows in a process of their own, to be killed: ``-m tests.spark.killable_windows ROOT KIND [HANG_AT_BATCH]``.
+"""Queries side by side in a process of their own, to be killed: ``-m tests.spark.killable_windows ROOT [doomed]``.
 
-As in ``killable``: a batch's result goes into a folder of its own, and at HANG_AT_BATCH the process waits to be killed
-between writing and committing it.
+Each has its own checkpoint, output and promise. A batch's result goes into a folder of its own, so that a batch that
+runs again overwrites its own result and no other. If they are doomed, every query comes to its point in one of its
+micro-batches, says so, and waits to be killed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import slackwater as sw
+from slackwater.control.disorder import register
 from slackwater.spark.session import local_session
-from tests.spark.harness import FileStream, settle
+from slackwater.spark.supervisor import keepers_of
+from tests.spark.harness import SCHEMA, FileStream, settle, watermark_ms
+from tests.spark.test_windows import Trailing
 
-QUERIES = {
-    "native": "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors "
-    "[RANGE 6 seconds SLIDE 2 seconds ARRIVAL arrived DRATIO 5% LATE PANES] GROUP BY sensor",
-    "ordered": "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors "
-    "[RANGE 6 seconds ARRIVAL arrived SLACK 5 seconds] GROUP BY sensor",
+FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+NUMBERED_SCHEMA = f"{SCHEMA}, number long"
+LANDMARK = "2023-11-14 22:13:24"
+"""Four seconds after the harness's origin."""
+LONGEST_S = 4
+"""The lateness of rows that are punctual."""
+PUNCTUAL = f"arrived - ts < INTERVAL {LONGEST_S} SECONDS"
+
+Point = Literal["before", "within", "after"]
+"""Before anything is written; in a task that writes, while others end and leave state; before the commit."""
+FIRST_DOOMED = 5
+"""The micro-batch in which a heartbeat is in force at the latest: it takes two to learn what the clock says."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A query and where it is killed; the wait is that of a heartbeat that trails, else the query's method decides."""
+
+    point: Point
+    sql: str
+    wait: float | None = None
+
+
+_VALUES = "COUNT(*) AS n, SUM(value) AS total"
+TEXTS = {
+    "panes": Text(
+        "within",
+        f"SELECT sensor, {_VALUES} FROM Sensors "
+        "[RANGE 6 seconds SLIDE 2 seconds ARRIVAL arrived LATE PANES] GROUP BY sensor",
+        2000,
+    ),
+    "panes_of_numbers": Text(
+        "before",
+        f"SELECT sensor, {_VALUES} FROM Sensors [RANGE 60 SLIDE 20 WATTR number LATE PANES] GROUP BY sensor",
+        20,
+    ),
+    "late_rows": Text(
+        "after",
+        f"SELECT sensor, {_VALUES} FROM Sensors "
+        "[RANGE 6 seconds SLIDE 2 seconds ARRIVAL arrived LATE ROWS] GROUP BY sensor",
+        2000,
+    ),
+    "per_row": Text(
+        "within",
+        f"SELECT sensor, {_VALUES} FROM Sensors "
+        "[RANGE 6 seconds ARRIVAL arrived SLACK 5 seconds LATE ROWS] GROUP BY sensor",
+    ),
+    "tuples": Text(
+        "after", f"SELECT {_VALUES} FROM Punctual [RANGE 10 tuples SLIDE 4 tuples ARRIVAL arrived]", LONGEST_S * 1000
+    ),
+    "tuples_per_sensor": Text(
+        "within",
+        f"SELECT sensor, {_VALUES} FROM Sensors "
+        "[RANGE 5 tuples SLIDE 2 tuples WATTR number PER sensor LATE ROWS] GROUP BY sensor",
+        20,
+    ),
+    "landmark": Text(
+        "before", f"SELECT sensor, {_VALUES} FROM Sensors [LANDMARK 855 WATTR number LATE ROWS] GROUP BY sensor", 20
+    ),
+    "landmark_steps": Text(
+        "after",
+        f"SELECT sensor, {_VALUES} FROM Punctual "
+        f"[LANDMARK '{LANDMARK}' SLIDE 2 seconds ARRIVAL arrived] GROUP BY sensor",
+        LONGEST_S * 1000,
+    ),
 }
 
 
-def main(root: Path, kind: str, hang_at: int | None) -> None:
-    conf = {"spark.slackwater.location": str(root / "slackwater"), "spark.sql.shuffle.partitions": "1"}
+POINTS: dict[str, Point] = {"delivered": "within", "promised": "after", **{n: text.point for n, text in TEXTS.items()}}
+
+
+def trailing(wait: float) -> dict[str, Any]:
+    return {"method": Trailing.name, "method_options": {"wait_ms": wait}}
+
+
+def delivered(events: DataFrame) -> DataFrame:
+    return sw.ordered(events, on="ts", drop_ratio=0, arrival="arrived", name="delivered", **trailing(2000))
+
+
+def promised(events: DataFrame) -> DataFrame:
+    """Spark's own windows under a promise; no row is late."""
+    wait, punctual = f"{LONGEST_S} seconds", events.where(PUNCTUAL)
+    under = sw.with_drop_ratio(punctual, "ts", "5%", arrival="arrived", name="promised", min_wait=wait)
+    aggregates = F.count("*").alias("n"), F.sum("value").alias("total")
+    return under.groupBy(F.window("ts", "5 seconds"), "sensor").agg(*aggregates)
+
+
+def queries(spark: SparkSession, root: Path) -> dict[str, DataFrame]:
+    events = FileStream(spark, root / "in", NUMBERED_SCHEMA).read_stream()
+    sw.stream("Sensors", events, time="ts")
+    sw.stream("Punctual", events.where(PUNCTUAL), time="ts")
+    made = {"delivered": delivered(events), "promised": promised(events)}
+    for name, text in TEXTS.items():
+        options = {} if text.wait is None else trailing(text.wait)
+        made[name] = sw.sql(spark, text.sql, name=name, shards=2, **options)
+    return made
+
+
+@dataclass
+class Sink:
+    """Writes a query's results, up to the point at which it is to be killed; without a point it goes on."""
+
+    spark: SparkSession
+    name: str
+    folder: Path
+    flag: Path
+    point: Point | None
+    batches: int = 0
+    called: threading.Event = field(default_factory=threading.Event)
+
+    def write(self, result: DataFrame, batch: int) -> None:
+        self.called.set()
+        # What is not yet reported is in no count if it is killed; and the heartbeat is no further behind than need be.
+        self.await_report(batch - 1)
+        doomed = self.point is not None and batch >= FIRST_DOOMED
+        self.batches += 1
+        placed = result.withColumn("place", F.monotonically_increasing_id())
+        if doomed and self.point == "before":
+            hang(self.flag)
+        if doomed and self.point == "within":
+            placed = placed.mapInArrow(hanging_with_rows(self.flag), placed.schema)
+        target = str(self.folder / f"batch={batch}")
+        placed.write.mode("overwrite").parquet(target)
+        if doomed and self.point == "after" and not self.spark.read.parquet(target).isEmpty():
+            hang(self.flag)
+
+    def await_report(self, batch: int) -> None:
+        (query_id,) = (str(query.id) for query in self.spark.streams.active if query.name == self.name)
+        if self.batches:
+            keepers_of(query_id, batch, timeout_s=60)
+
+
+def hang(flag: Path) -> None:
+    with suppress(FileExistsError):
+        flag.touch(exist_ok=False)
+        time.sleep(3600)
+
+
+def hanging_with_rows(flag: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The first task that has a row to write never gets to it; others end, and so does their part of the state."""
+
+    def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                hang(flag)
+            yield batch
+
+    return pass_on
+
+
+def main(root: Path, doomed: bool) -> None:
+    register(Trailing)
+    conf = {
+        "spark.slackwater.location": str(root / "slackwater"),
+        # an idle query would follow the clock on the wall
+        "spark.sql.streaming.noDataProgressEventInterval": "1h",
+        # it does not live long enough to earn back what compiling well costs, and files cost it processes
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m",
+        "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
+    }
+    os.environ["MASTER"] = "local[8]"  # tasks that hang keep their cores
     with local_session("killable", **conf) as spark:
-        run(spark, root, kind, hang_at)
+        running = {}
+        for name, result in queries(spark, root).items():
+            point = POINTS[name] if doomed else None
+            # of two tasks one can end, and write its part of the state, while the other hangs
+            spark.conf.set("spark.sql.shuffle.partitions", "2" if point == "within" else "1")
+            sink = Sink(spark, name, root / "out" / name, root / "hanging" / name, point)
+            writer = result.writeStream.queryName(name).foreachBatch(sink.write)
+            running[name] = begin(writer.option("checkpointLocation", str(root / "checkpoints" / name)), sink)
+        await_all(running, doomed)
+        reports = {name: outcome(query) for name, query in running.items()}
+        (root / "reports.json").write_text(json.dumps(reports))
+        for query in running.values():
+            query.stop()
 
 
-def run(spark: SparkSession, root: Path, kind: str, hang_at: int | None) -> None:
-    def write(result: DataFrame, batch: int) -> None:
-        result.write.mode("overwrite").parquet(str(root / "out" / f"batch={batch}"))
-        if batch == hang_at:
-            (root / "hanging").touch()
-            time.sleep(600)
+def begin(writer: DataStreamWriter, sink: Sink) -> StreamingQuery:
+    """Start it, and see it begin, since Spark gives the Python process of a source no more than ten seconds.
 
-    sw.stream("Sensors", FileStream(spark, root / "in").read_stream(), time="ts")
-    query = (
-        sw.sql(spark, QUERIES[kind], name="killed", shards=1)
-        .writeStream.foreachBatch(write)
-        .option("checkpointLocation", str(root / "checkpoint"))
-        .start()
-    )
-    settle(query)
-    report = sw.report(query).as_json()
-    (root / "report.json").write_text(json.dumps(report))
-    query.stop()
+    On a machine so busy that this is too little, try again: nothing has been done yet.
+    """
+    query = writer.start()
+    while not sink.called.wait(timeout=0.2):
+        if not query.isActive:
+            assert "failed to connect back" in str(query.exception()), query.exception()
+            query = writer.start()
+    return query
+
+
+def await_all(running: dict[str, StreamingQuery], doomed: bool) -> None:
+    with ThreadPoolExecutor(len(running)) as pool:
+        for settled in as_completed([pool.submit(settle, query) for query in running.values()]):
+            failure = settled.exception()
+            if failure is not None or doomed:
+                # others hang by now: nothing would end in good order
+                print(failure or "a query has come to its end, and not to its point", file=sys.stderr, flush=True)
+                os._exit(1)
+
+
+def outcome(query: StreamingQuery) -> dict[str, Any]:
+    return {**sw.report(query).as_json(), "watermark_ms": watermark_ms(query.lastProgress)}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else None)
+    main(Path(sys.argv[1]), doomed="doomed" in sys.argv[2:])

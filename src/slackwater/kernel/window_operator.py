@@ -69,7 +69,14 @@ class WindowOperator:
         return self._advance(on_time, self.heartbeat if heartbeat is None else heartbeat), late
 
     def push_panes(self, panes: Rows, heartbeat: int | None = None) -> Results:
-        """The same for rows that were reduced to panes elsewhere (``panes_of``), none of them late."""
+        """The same for rows that were reduced to panes elsewhere (``panes_of``), by whom those late were left out.
+
+        A pane of a step that is complete is late all the same: its step came out, and must not come again.
+        """
+        is_late = panes.attribute < self.heartbeat
+        if is_late.any():
+            self.late += int(panes.values[0][is_late].sum())
+            panes = panes.take(~is_late)
         self.on_time += int(panes.values[0].sum())
         return self._advance(panes, self.heartbeat if heartbeat is None else heartbeat)
 

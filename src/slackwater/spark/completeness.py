@@ -152,8 +152,9 @@ def _marked(
         marked = marked.withColumn("__sw_arrival_us", F.coalesce(F.unix_micros(F.col(quoted(arrival))), now_us))
         arrived = F.col("__sw_arrival_us")
         impossible = unset_clock & (arrived >= 365 * DAY_US)
-        # an arrival from the future would carry the whole clock along
-        marked = marked.withColumn("__sw_clock_us", F.when(arrived <= now_us + DAY_US, arrived))
+        # an arrival from the future would carry the whole clock along, and where numbers are the clock, so would now
+        told = event.isNotNull() if spec.timeless else F.lit(True)
+        marked = marked.withColumn("__sw_clock_us", F.when(told & (arrived <= now_us + DAY_US), arrived))
         metrics.append(F.max("__sw_clock_us").alias("clock_us"))
     # of a first micro-batch nothing is known: its rows are placed by their own arrival
     margin = event - F.coalesce(row[1], arrived)

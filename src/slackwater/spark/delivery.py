@@ -72,7 +72,9 @@ def ordered(
         .drop("__sw_heartbeat_us")
         .withColumn("__sw_shard", shard)
     )
-    stream = under_heartbeat(spark, on_time, on, promise.exchange, promise.name)
+    held = {"on": on, "per": ", ".join(keys) or "nothing", "shards": str(shards if keys else 1)}
+    held["rows of"] = events.schema.simpleString()
+    stream = under_heartbeat(spark, on_time, on, promise.exchange, promise.name, held)
     columns = events.columns
 
     def deliver(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:

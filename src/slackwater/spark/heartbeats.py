@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructField, StructType
 
+from slackwater.errors import PromiseConflict
 from slackwater.spark.exchange import Exchange
 
 FORMAT = "slackwater_heartbeats"
@@ -27,30 +28,46 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
     An offset is ``{"epoch": of the query, "heartbeat": ms or null, …}``; what stands beside the heartbeat (batch
     and ledger) survives with it. A row is emitted only when the heartbeat has risen; while
     nothing is offered, or only to other queries, it stays where it is.
+
+    ``held`` says what the state of the query is made of, and is in its offsets too: a checkpoint of another query is
+    refused, since Spark compares no more than the columns of states.
     """
 
-    def __init__(self, folder: str, columns: list[str], column: str) -> None:
+    def __init__(self, folder: str, columns: list[str], column: str, held: dict[str, str]) -> None:
         self._exchange = Exchange(Path(folder))
         self._columns = columns
         self._column = column
+        self._held = held
         self._announced = False
 
     def initialOffset(self) -> dict[str, Any]:
         self._exchange.start_afresh()
-        return {"epoch": uuid.uuid4().hex, "heartbeat": None}
+        return {"epoch": uuid.uuid4().hex, "heartbeat": None, "held": self._held}
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
+        self._refuse_others(start)
         # Spark asks when it puts a micro-batch together, and what was read for the one before is then the watermark
         offered = self._exchange.offered_to(start["epoch"])
         self._judge_by(start, offered)
         if offered is None or not _rises(start, offered):
             return iter([]), start
-        end = {"epoch": start["epoch"], **offered}
+        end = {"epoch": start["epoch"], "held": self._held, **offered}
         return self._rows(end), end
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+        self._refuse_others(start)
         self._judge_by(start, None)
         return self._rows(end) if _rises(start, end) else iter([])
+
+    def _refuse_others(self, start: dict[str, Any]) -> None:
+        before = start.get("held") or self._held
+        for what, now in self._held.items():
+            if before.get(what) != now:
+                raise PromiseConflict(
+                    "other-query",
+                    f"the checkpoint is that of a query with {what} {before.get(what)}, and this one has {what} {now}",
+                    "start it as it was, or with a checkpoint of its own",
+                )
 
     def _judge_by(self, offset: dict[str, Any], offered: dict[str, Any] | None) -> None:
         """The control row is never older than the watermark; where queries share it, the furthest one's counts."""
@@ -90,7 +107,8 @@ class HeartbeatSource(DataSource):
         return StructType.fromJson(json.loads(self.options["schema"]))
 
     def simpleStreamReader(self, schema: StructType) -> HeartbeatReader:
-        return HeartbeatReader(self.options["folder"], list(schema.names), self.options["column"])
+        options = self.options
+        return HeartbeatReader(options["folder"], list(schema.names), options["column"], json.loads(options["held"]))
 
 
 def with_heartbeats(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange) -> DataFrame:
@@ -100,23 +118,30 @@ def with_heartbeats(spark: SparkSession, events: DataFrame, column: str, exchang
     watermark: something that Spark moves no filter through (``observe``) has to stand on this. The heartbeat branch
     goes first, since a union keeps the first child's watermark.
     """
-    return _heartbeats(spark, events, column, exchange).where(_no_row(column)).unionByName(events)
+    return _heartbeats(spark, events, column, exchange, {}).where(_no_row(column)).unionByName(events)
 
 
-def under_heartbeat(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange, name: str) -> DataFrame:
+def under_heartbeat(
+    spark: SparkSession, events: DataFrame, column: str, exchange: Exchange, name: str, held: dict[str, str]
+) -> DataFrame:
     """The events under a watermark that is exactly the heartbeat, whatever is done with them afterwards.
 
-    The wall (``observe``) stands in the heartbeat branch itself.
+    The wall (``observe``) stands in the heartbeat branch itself. ``held`` says what the state above it is made of, in
+    the user's words: a checkpoint that says otherwise is refused.
     """
-    beats = _heartbeats(spark, events, column, exchange)
+    beats = _heartbeats(spark, events, column, exchange, held)
     walled = beats.observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
     return walled.where(_no_row(column)).unionByName(events)
 
 
-def _heartbeats(spark: SparkSession, events: DataFrame, column: str, exchange: Exchange) -> DataFrame:
+def _heartbeats(
+    spark: SparkSession, events: DataFrame, column: str, exchange: Exchange, held: dict[str, str]
+) -> DataFrame:
     schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
     spark.dataSource.register(HeartbeatSource)
-    source = spark.readStream.format(FORMAT).options(folder=str(exchange.folder), column=column, schema=schema.json())
+    source = spark.readStream.format(FORMAT).options(
+        folder=str(exchange.folder), column=column, schema=schema.json(), held=json.dumps(held)
+    )
     return source.load().withWatermark(column, "0 seconds")
 
 

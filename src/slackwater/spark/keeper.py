@@ -104,14 +104,17 @@ class Keeper:
         self.controller = self.spec.new_controller()
 
     def resume(self, snapshot: dict[str, Any] | None, offset: dict[str, Any], next_batch: int) -> None:
-        """Go on where the query was: from its snapshot if there is one, else from what the checkpoint holds."""
+        """Go on where the query was: from its snapshot if there is one, and from what the checkpoint holds.
+
+        The ledger is the newer of both, since the snapshot may be out of an older copy of the promise's folder.
+        """
         if snapshot is not None and snapshot["batch"] < next_batch:
             self.controller.resume(snapshot["controller"])
             self.ledger = Ledger.from_json(snapshot["ledger"])
             self.last_batch = snapshot["batch"]
             self._waited_row_ms, self._waited_rows = snapshot["waited"]
             self._source_names = {int(number): name for number, name in snapshot.get("source_names", {}).items()}
-        elif "ledger" in offset:
+        if "ledger" in offset and offset["batch"] > self.last_batch:
             self.ledger = Ledger.from_json(offset["ledger"])
             self.last_batch = offset["batch"]
         if offset["heartbeat"] is not None:
@@ -166,6 +169,12 @@ class Keeper:
                 sources,
             )
         )
+
+    def pass_over(self, batch_id: int) -> None:
+        """A committed micro-batch whose rows were not judged by this query's heartbeat: they are in no count."""
+        if batch_id > self.last_batch:
+            self.last_batch = batch_id
+            self.ledger += Ledger(unreported_batches=1)
 
     def _learn(self, reference_ms: float, cells: Cells, late: int) -> str:
         """Observe and decide; why it was decided so.

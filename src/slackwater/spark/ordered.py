@@ -33,6 +33,7 @@ from slackwater.plan import Kind, Plan
 from slackwater.plan.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.held import held_by
 from slackwater.spark.json_key import as_json, from_json
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
@@ -66,7 +67,8 @@ def ordered_windows(
     reduce = partial(panes_of, window) if takes_panes(window) else None
     pack = packer(shards if plan.sharded else 1, window.grouped, reduce)
     parcels = rows.select("at", "key", *inputs).mapInArrow(pack, PARCEL_SCHEMA)
-    stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name)
+    held = held_by(plan) | {"shards": str(shards if plan.sharded else 1)}
+    stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name, held)
 
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         settle_worker()

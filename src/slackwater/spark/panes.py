@@ -24,6 +24,7 @@ from slackwater.language import Late
 from slackwater.plan import Plan
 from slackwater.plan.names import quoted
 from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.held import held_by
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql
 from slackwater.spark.reconcile import parts_metadata
@@ -45,7 +46,12 @@ def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: P
         rows = rows.where(f"__sw_close <= __sw_end - {_MS_US}")  # a missed window gets nothing more
     times = rows.withColumn("__sw_close", F.timestamp_micros("__sw_close"))
     stream = under_heartbeat(
-        spark, times.drop("__sw_event_us", "__sw_heartbeat_us"), "__sw_close", spec.exchange, spec.name
+        spark,
+        times.drop("__sw_event_us", "__sw_heartbeat_us"),
+        "__sw_close",
+        spec.exchange,
+        spec.name,
+        held_by(plan),
     )
     grouped = _grouped(spark, plan, stream, shared)
     if shared and not one_step:

@@ -179,26 +179,39 @@ class Supervisor(StreamingQueryListener):
         clock_ms, (reference_us, thin_from_us) = _ms(metrics.get("clock_us")), _placed_by(spec, progress)
         reference_ms = _ms(reference_us)
         reported_at_ms = _parse_ms(progress.timestamp)
-        keeper.on_batch(
-            BatchReport(
-                batch_id=progress.batchId,
-                heartbeat_ms=_judging_ms(offset, reference_ms),
-                reference_ms=reference_ms,
-                clock_ms=reported_at_ms if clock_ms is None else clock_ms,
-                cells=decode_cells(
-                    ((c["item"], c["count"]) for c in metrics["cells"] or []),
-                    with_sources,
-                    metrics.get("rows"),
-                    thin_from_us - (reference_us or 0),
-                ),
-                reported_at_ms=reported_at_ms,
-                state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
-                source_names={
-                    n["source"]: n["name"] for k in ("oldest", "any_one") if (n := metrics.get(k)) is not None
-                },
-                punctuation_ms=_punctuation_ms(spec, progress),
-            )
+        cells = decode_cells(
+            ((c["item"], c["count"]) for c in metrics["cells"] or []),
+            with_sources,
+            metrics.get("rows"),
+            thin_from_us - (reference_us or 0),
         )
+        if cells.rows and _judged_by_an_older(offset, reference_ms):
+            keeper.pass_over(progress.batchId)
+            _log.warning(
+                "[promise-folder-lost] batch %s of query %s was repeated after a crash, and the folder of its promise "
+                "%r (%s) is gone or older than the checkpoint; its rows are in no count, and late ones may be in no "
+                "result: keep the folder with the checkpoint",
+                progress.batchId,
+                progress.id,
+                spec.name,
+                spec.exchange.folder,
+            )
+        else:
+            keeper.on_batch(
+                BatchReport(
+                    batch_id=progress.batchId,
+                    heartbeat_ms=_judging_ms(offset, reference_ms),
+                    reference_ms=reference_ms,
+                    clock_ms=reported_at_ms if clock_ms is None else clock_ms,
+                    cells=cells,
+                    reported_at_ms=reported_at_ms,
+                    state_rows=sum(operator.numRowsTotal for operator in progress.stateOperators),
+                    source_names={
+                        n["source"]: n["name"] for k in ("oldest", "any_one") if (n := metrics.get(k)) is not None
+                    },
+                    punctuation_ms=_punctuation_ms(spec, progress),
+                )
+            )
         replace(spec.exchange.snapshot_path(keeper.query_id), json.dumps(keeper.snapshot()))
         self._publish(keeper)
 
@@ -330,6 +343,15 @@ def _judging_ms(offset: dict[str, Any], reference_ms: float | None) -> float | N
     """
     own: int | None = offset["heartbeat"]
     return None if own is None else float(own) if reference_ms is None else reference_ms
+
+
+def _judged_by_an_older(offset: dict[str, Any], reference_ms: float | None) -> bool:
+    """Whether the rows of a micro-batch were judged by less than the heartbeat that it began with.
+
+    The heartbeat reader sees to it that they are not, but Spark does not ask it before it repeats a micro-batch.
+    """
+    own: int | None = offset["heartbeat"]
+    return own is not None and (reference_ms is None or reference_ms < own)
 
 
 def _placed_by(spec: PromiseSpec, progress: StreamingQueryProgress) -> tuple[int | None, int]:
