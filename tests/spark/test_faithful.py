@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.language import parse, without_windows
+from slackwater.language import parse, spark_sql
 
 pytestmark = pytest.mark.spark
 
@@ -49,12 +49,12 @@ AGGREGATES = [
 
 def test_spark_answers_alike(spark: SparkSession) -> None:
     text = f"SELECT {', '.join(f'{said} AS c{at}' for at, said in enumerate(SCALARS))}"
-    printed = without_windows(parse(text).select)
+    printed = spark_sql(parse(text).select)
     assert printed != text
     assert spark.sql(printed).collect() == spark.sql(text).collect()
 
 
 def test_spark_aggregates_alike(spark: SparkSession) -> None:
     text = f"SELECT {', '.join(f'{said} AS c{at}' for at, said in enumerate(AGGREGATES))} FROM range(10)"
-    printed = without_windows(parse(text).select)
+    printed = spark_sql(parse(text).select)
     assert spark.sql(printed).collect() == spark.sql(text).collect()

@@ -53,7 +53,8 @@ def parse_script(text: str, *, allow_code: bool = False) -> list[Query]:
         raise _unreadable(text) from error
     statements: list[list[Token]] = [[]]
     for token in tokens:
-        token.comments.clear()  # what is handed to Spark holds no stranger's words but the query
+        if token.token_type != TokenType.HINT:
+            token.comments.clear()  # what is handed to Spark holds no stranger's words but the query
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
         else:

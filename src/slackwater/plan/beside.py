@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from slackwater.language import Query
+from slackwater.language import Query, spark_sql
 from slackwater.language.text import located
 from slackwater.plan.aggregates import take_apart
 from slackwater.plan.places import start_of, word_place
@@ -63,7 +63,7 @@ def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, 
                 query.text,
                 start,
                 "not-in-a-stream",
-                f"{over.sql(dialect='spark')} looks at the other results, of which there is no end",
+                f"{spark_sql(over)} looks at the other results, of which there is no end",
                 "leave OVER out, or compute it on the table that the query writes",
                 length=length,
             )
@@ -74,7 +74,7 @@ def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, 
                 query.text,
                 start_of(inner.this),
                 "star",
-                f"{inner.sql(dialect='spark')} cannot be corrected for what DELAY sheds",
+                f"{spark_sql(inner)} cannot be corrected for what DELAY sheds",
                 "name the columns that must not be null",
             )
         distinct = call.find(exp.Distinct)
@@ -84,7 +84,7 @@ def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, 
                 query.text,
                 start,
                 "not-in-a-stream",
-                f"{call.sql(dialect='spark')} cannot be computed over a stream",
+                f"{spark_sql(call)} cannot be computed over a stream",
                 "use COUNT(DISTINCT column) or COLLECT_SET",
                 length=length,
             )
