@@ -17,7 +17,7 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
-from slackwater.language.nodes import Intervals, TypedLiteral
+from slackwater.language.nodes import Intervals, Spaceship, TypedLiteral, VariantPath
 from slackwater.language.spelling import FaithfulGenerator
 from slackwater.language.tokens import TEXTS, SparkTokens
 
@@ -37,6 +37,7 @@ _PLAIN_CALLS = {
     "BROADCAST", "BROADCASTJOIN", "MAPJOIN", "MERGE", "MERGEJOIN", "SHUFFLEMERGE", "SHUFFLE_HASH",
     "SHUFFLE_REPLICATE_NL",
 }  # fmt: skip
+_IN_A_PATH = {*TEXTS, TokenType.NUMBER, TokenType.STAR}
 _BEFORE_A_TEXT = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"}
 
 _Builder = Callable[..., exp.Expr]
@@ -83,6 +84,7 @@ class _Parser(SparkParser):
         name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name not in _PLAIN_CALLS
     }
     FUNCTIONS_WITH_ALIASED_ARGS: ClassVar = set()
+    EQUALITY: ClassVar = {**SparkParser.EQUALITY, TokenType.NULLSAFE_EQ: Spaceship}
     STRICT_CAST = True  # or CAST and TIMESTAMP '…', which are printed alike, would be two things
     PRIMARY_PARSERS: ClassVar = {
         **SparkParser.PRIMARY_PARSERS,
@@ -126,7 +128,34 @@ class _Parser(SparkParser):
 
     def _parse_column_ops(self, this: exp.Expr | None) -> exp.Expr | None:
         found = super()._parse_column_ops(this)
-        return self._parse_colon_as_variant_extract(found) if self._curr.token_type == TokenType.COLON else found
+        while self._match(TokenType.COLON):
+            found = super()._parse_column_ops(VariantPath(this=found, expressions=self._parse_variant_path()))
+        return found
+
+    def _parse_variant_path(self) -> list[exp.Expr | None]:
+        parts: list[exp.Expr | None] = []
+        while True:
+            kinds = [token.token_type for token in self._tokens[self._index : self._index + 3]]
+            bracket = kinds[:1] == [TokenType.L_BRACKET]
+            if self._match(TokenType.DOT) or (not parts and not bracket):
+                parts.append(self._parse_id_var(any_token=True))
+            elif bracket and {*kinds[1:2]} <= _IN_A_PATH and kinds[2:] == [TokenType.R_BRACKET]:
+                self._advance()
+                parts.append(exp.Star() if self._match(TokenType.STAR) else self._parse_primary())
+                self._advance()
+            else:
+                return parts
+
+    def _build_predicate(
+        self,
+        klass: type[exp.Binary],
+        this: exp.Expr | None,
+        expression: exp.Expr | None,
+        comments: list[str] | None = None,
+        negate: bool = False,
+    ) -> exp.Expr:
+        # sqlglot adds parentheses by an order of its own; without them Spark reads the words in its order again.
+        return self.expression(klass(this=this, expression=expression, **({"negate": True} if negate else {})))
 
     def _parse_interval(  # type: ignore[override]  # sqlglot asks for no more than an expression
         self, require_interval: bool = True, parse_function_unit: bool = True

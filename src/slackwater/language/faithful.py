@@ -24,8 +24,8 @@ _SAID_BY_TEXT = {
 _SYNONYMS = {**SYNONYMS, "POSITION": "LOCATE", "SUBSTR": "SUBSTRING"}
 _KIND_SYNONYMS = {TokenType.SOME: TokenType.ANY, TokenType.UNKNOWN: TokenType.NULL}
 # Left out in printing where they change nothing; the tree knows NULLS FIRST from NULLS LAST without the words.
-_MAY_GO = {TokenType.ALIAS, TokenType.ASC, TokenType.FROM, TokenType.FOR, TokenType.IN, TokenType.FIRST}
-_MAY_GO_TEXT = {"NULLS", "FIRST", "LAST"}
+_MAY_GO = {TokenType.ALIAS, TokenType.ASC, TokenType.FROM, TokenType.FOR, TokenType.IN}
+_NULLS = "NULLS"
 
 
 def refuse_unfaithful(text: str, tokens: list[Token], select: exp.Query) -> None:
@@ -36,18 +36,23 @@ def refuse_unfaithful(text: str, tokens: list[Token], select: exp.Query) -> None
     """
     printed = spark_sql(select)
     again = list(SPARK.tokenize(printed))
-    left = Counter(word for token in again for word in _words(token))
-    for token in tokens:
-        for word in _words(token):
-            if not left[word]:
-                raise _unfaithful(text, token, f"{token.text!r} would get lost on the way to Spark")
-            left[word] -= 1
+    left = Counter(word for _, word in _said(again))
+    for token, word in _said(tokens):
+        if not left[word]:
+            raise _unfaithful(text, token, f"{token.text!r} would get lost on the way to Spark")
+        left[word] -= 1
     try:
         trees = SPARK.parser().parse(again, printed)
     except SqlglotError:
         trees = []
     if trees != [select]:
         raise _unfaithful(text, _first_changed(tokens, again), "this would mean something else on the way to Spark")
+
+
+def _said(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
+    for at, token in enumerate(tokens):
+        if not at or tokens[at - 1].text.upper() != _NULLS or token.text.upper() not in ("FIRST", "LAST"):
+            yield from ((token, word) for word in _words(token))
 
 
 def _words(token: Token) -> Iterator[str]:
@@ -58,7 +63,7 @@ def _words(token: Token) -> Iterator[str]:
             yield _KIND_SYNONYMS.get(kind, kind).name
         return
     for word in token.text.upper().split():
-        if word not in _MAY_GO_TEXT:
+        if word != _NULLS:
             # .5 is printed as 0.5, and INTERVAL -1 DAY as INTERVAL '-1' DAY.
             yield _SYNONYMS.get(word, word.lstrip("+-.0"))
 

@@ -13,6 +13,16 @@ class TypedLiteral(exp.Expression, exp.Condition):
     arg_types: ClassVar = {"this": True, "expression": True}
 
 
+class VariantPath(exp.Expression, exp.Condition):
+    """``v:a.b[0]``: what stands at a place in a variant; names, texts and numbers say where."""
+
+    arg_types: ClassVar = {"this": True, "expressions": True}
+
+
+class Spaceship(exp.NullSafeEQ):
+    """``a <=> b``, which binds as ``=`` does, where ``IS NOT DISTINCT FROM`` binds as ``IS`` does."""
+
+
 class Intervals(exp.Expression, exp.Condition):
     """``INTERVAL 1 DAY 2 HOURS``: one value of several units."""
 

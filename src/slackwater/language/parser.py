@@ -6,6 +6,8 @@ stood.
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -159,7 +161,7 @@ def _token_of(key: str, tokens: list[Token]) -> Token:
 
 def _wrong_sql(text: str, tokens: list[Token], error: ParseError) -> QueryTextError:
     first = error.errors[0] if error.errors else {}
-    said = str(first.get("description") or error).rstrip(".")
+    said = re.sub(r"Required keyword.*", "something is missing", str(first.get("description") or error)).rstrip(".")
     line, column = first.get("line"), first.get("col")
     at = tokens[-1]
     for token in tokens:

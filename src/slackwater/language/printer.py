@@ -6,6 +6,7 @@ import re
 from decimal import Decimal
 
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel
 
 from slackwater.language.clause import KEYWORDS
 from slackwater.language.dialect import SPARK
@@ -43,7 +44,9 @@ def print_query(query: Query, *, pretty: bool = False) -> str:
     tables = tables_of(select)
     for index, window in query.windows:
         tables[index].meta[_WINDOW] = window
-    said = [_Generator(dialect=SPARK, pretty=pretty, comments=False).generate(select)]
+    said = [
+        _Generator(dialect=SPARK, pretty=pretty, comments=False, unsupported_level=ErrorLevel.IGNORE).generate(select)
+    ]
     if query.with_error:
         said.append("WITH ERROR")
     if query.precision is not None:

@@ -6,14 +6,13 @@ does. Here the tree is Spark's own, and every rewriting could only change it.
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.generators.spark import SparkGenerator
 
-from slackwater.language.nodes import Intervals, TypedLiteral
+from slackwater.language.nodes import Intervals, Spaceship, TypedLiteral, VariantPath
 
 # What sqlglot rewrites for older versions, or for trees of other dialects.
 _REWRITTEN = {
@@ -26,7 +25,13 @@ _REWRITTEN = {
     exp.Trim,
     exp.WithinGroup,
 }
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
+# They may stand behind what they negate, and must where more follows: a = b NOT IN (c) is not a = NOT b IN (c).
+_NEGATED = {
+    exp.Between: ("BETWEEN", "NOT BETWEEN"),
+    exp.In: ("IN", "NOT IN"),
+    exp.Is: ("IS", "IS NOT"),
+    exp.RegexpLike: ("RLIKE", "NOT RLIKE"),
+}
 
 
 class FaithfulGenerator(SparkGenerator):
@@ -39,7 +44,8 @@ class FaithfulGenerator(SparkGenerator):
         **{kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind not in _REWRITTEN},
         TypedLiteral: lambda self, node: f"{node.this} {self.sql(node, 'expression')}",
         Intervals: lambda self, node: self.intervals(node),
-        exp.JSONExtract: lambda self, node: self.path(node),
+        VariantPath: lambda self, node: self.path(node),
+        Spaceship: lambda self, node: self.binary(node, "<=>"),
     }
 
     def datatype_sql(self, expression: exp.DataType) -> str:
@@ -50,6 +56,15 @@ class FaithfulGenerator(SparkGenerator):
         said = [where, self.sql(expression, "expression"), "FROM" if where or expression.expression else ""]
         return f"TRIM({' '.join(word for word in [*said, self.sql(expression, 'this')] if word)})"
 
+    def not_sql(self, expression: exp.Not) -> str:
+        predicate = expression.this
+        # NOT a IS NULL and a IS NOT NULL are two expressions in Spark.
+        if type(predicate) not in _NEGATED or isinstance(predicate.args.get("expression"), exp.Null):
+            return super().not_sql(expression)
+        word, negated = _NEGATED[type(predicate)]
+        operand = self.sql(predicate, "this")
+        return f"{operand} {negated}{self.sql(predicate).removeprefix(f'{operand} {word}')}"
+
     def windowspec_sql(self, expression: exp.WindowSpec) -> str:
         if expression.args.get("end") or expression.args.get("end_side"):
             return super().windowspec_sql(expression)
@@ -59,17 +74,8 @@ class FaithfulGenerator(SparkGenerator):
     def intervals(self, node: Intervals) -> str:
         return "INTERVAL " + " ".join(self.sql(unit).removeprefix("INTERVAL ") for unit in node.expressions)
 
-    def path(self, node: exp.JSONExtract) -> str:
-        """``v:a.b[0]``: a path into a variant."""
-        if not node.args.get("variant_extract"):
-            return str(SparkGenerator.TRANSFORMS[exp.JSONExtract](self, node))
+    def path(self, node: VariantPath) -> str:
         said = ""
-        for part in node.expression.expressions:
-            inner = part.this
-            if isinstance(part, exp.JSONPathSubscript):
-                said += "[*]" if isinstance(inner, exp.JSONPathWildcard) else f"[{inner}]"
-            elif isinstance(part, exp.JSONPathKey) and _PLAIN_KEY.fullmatch(inner) and not part.args.get("quoted"):
-                said += f".{inner}"
-            elif isinstance(part, exp.JSONPathKey):
-                said += f"[{self.sql(exp.Literal.string(inner))}]"
+        for part in node.expressions:
+            said += f".{self.sql(part)}" if isinstance(part, exp.Identifier) else f"[{self.sql(part)}]"
         return f"{self.sql(node, 'this')}:{said.removeprefix('.')}"

@@ -70,11 +70,19 @@ class _Call:
             ignores_nulls |= isinstance(node, exp.IgnoreNulls)
             ordered |= isinstance(node, exp.WithinGroup)
             node = node.this
-        if canonical_name(node) in _OF_NULLS and len(arguments := arguments_of(node)) == 2:
-            # FIRST(v, true) is another word for FIRST(v) IGNORE NULLS
-            ignores_nulls |= arguments[1] == exp.true()
-            node = exp.Anonymous(this=canonical_name(node), expressions=[arguments[0]])
+        nulls = nulls_argument(node)
+        if nulls is not None:
+            ignores_nulls |= nulls == exp.true()
+            node = exp.Anonymous(this=canonical_name(node), expressions=arguments_of(node)[:1])
         return cls(node, condition, ignores_nulls, ordered)
+
+
+def nulls_argument(call: exp.Expr) -> exp.Expr | None:
+    """What says in ``FIRST(v, true)``, another word for ``FIRST(v) IGNORE NULLS``, whether nulls are skipped."""
+    while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        call = call.this
+    arguments = arguments_of(call) if canonical_name(call) in _OF_NULLS else []
+    return arguments[1] if len(arguments) == 2 else None
 
 
 def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
@@ -96,7 +104,8 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
         arguments = spark_sql(distinct[0])
     pairs, lower, words = recipe(arguments, attribute)
     if said.ignores_nulls:
-        condition = f"{arguments} IS NOT NULL" if condition is None else f"({condition}) AND {arguments} IS NOT NULL"
+        there = f"({arguments}) IS NOT NULL"
+        condition = there if condition is None else f"({condition}) AND {there}"
     if condition is not None and pairs[0][0].startswith("NAMED_STRUCT"):
         return Aggregate(sql, (), "", _UNMERGEABLE, _in_order(said))
     filtered = "" if condition is None else f" FILTER (WHERE {condition})"
@@ -164,7 +173,7 @@ def _operator(name: str, call: exp.Expr, condition: str | None) -> tuple[tuple[s
         return ()
     value: str | None = f"CAST({arguments[0]} AS DOUBLE)"
     if name == "COUNT":
-        missing = " OR ".join(f"{argument} IS NULL" for argument in arguments)
+        missing = " OR ".join(f"({argument}) IS NULL" for argument in arguments)
         value = None if arguments in (["*"], ["1"]) else f"IF({missing}, NULL, 1D)"
     elif name == "COUNT_IF":
         value = f"IF({arguments[0]}, 1D, NULL)"

@@ -90,6 +90,7 @@ def take_shape(
         having=judged["merged"],
         plain_having=judged["plain"],
         ordered_having=judged["ordered"],
+        hint="" if select.args.get("hint") is None else f"{spark_sql(select.args['hint']).strip()} ",
         source=_source(select, copied, alias),
         alias=alias,
         narrowed=bool(select.args.get("where") or select.args.get("joins")),

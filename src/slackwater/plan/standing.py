@@ -19,6 +19,7 @@ COUNTED = "__counted"
 """The column that stands for the value where streams are counted."""
 
 _EXTREMES: dict[type[exp.Expr], str] = {exp.Max: "max", exp.Min: "min"}
+_TAKEN = {"expressions", "from_", "joins", "where", "group"}
 _LINEAR = exp.Sum | exp.Avg | exp.Count
 
 
@@ -113,8 +114,8 @@ class _Reader:
 
     def shape(self) -> StandingShape:
         select = self.select
-        for part in ("having", "order", "limit", "distinct", "qualify", "with_"):
-            if select.args.get(part):
+        for part, value in select.args.items():
+            if value and part not in _TAKEN:
                 self._refuse(f"a standing query has no {part.strip('_').upper()}", "filter its answers instead")
         if self.query.with_error:
             self._refuse("the answers of a standing query bring their own error_bound", "leave WITH ERROR out")

@@ -69,7 +69,7 @@ def _inputs(call: exp.Expr, weight: str) -> tuple[str, str, str]:
     if name == "COUNT_IF":
         tests += arguments
     elif arguments not in (["*"], ["1"]):
-        tests += [f"{argument} IS NOT NULL" for argument in arguments]
+        tests += [f"({argument}) IS NOT NULL" for argument in arguments]
     counted = f"CASE WHEN {' AND '.join(f'({test})' for test in tests)} THEN {weight} END" if tests else weight
     return name, f"({counted})", f"CAST({arguments[0]} AS DOUBLE)"
 
