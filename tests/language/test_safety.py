@@ -3,7 +3,7 @@
 import pytest
 
 from slackwater.errors import QueryTextError
-from slackwater.language import parse
+from slackwater.language import parse, spark_sql
 
 HIDDEN = [
     "SELECT reflect('java.lang.System', 'exit', 1) FROM S",
@@ -31,6 +31,9 @@ HIDDEN = [
     "SELECT * FROM (FROM S SELECT TRANSFORM(a) ROW FORMAT DELIMITED FIELDS TERMINATED BY ',' USING 'cat')",
     "BEGIN SELECT 1; END",
     "SELECT x OVER (ORDER BY reflect('a', 'b')) FROM S",
+    "SELECT /*+ COALESCE(reflect('a', 'b')) */ x FROM S",
+    "SELECT /*+ BROADCAST(a) reflect('a', 'b' */ x FROM S",
+    "SELECT v:a[reflect('a', 'b')] FROM S",
 ]
 
 
@@ -59,6 +62,19 @@ def test_only_queries_are_taken(text: str, word: str, allow_code: bool) -> None:
         parse(text, allow_code=allow_code)
     *_, line, carets = str(refused.value).splitlines()
     assert line[carets.find("^") :].startswith(word) and carets.count("^") == len(word)
+
+
+@pytest.mark.parametrize("end", ["", "\\", "'", "''", "\\'", "`"])
+def test_no_text_ends_early(end: str) -> None:
+    """What a text, a key or a name holds is printed so that it ends where it ended."""
+    text = f"{end}], reflect('a"
+    string, name = text.replace("\\", "\\\\").replace("'", "\\'"), text.replace("`", "``")
+    query = parse(
+        f"SELECT DATE '{string}', 'x' '{string}', v:['{string}'].`{name}`, TRIM(LEADING '{string}' FROM x) FROM S"
+    )
+    date, joined, path, trimmed = parse(spark_sql(query.select)).select.expressions
+    assert date.expression.name == text and joined.name == "x" + text and trimmed.expression.name == text
+    assert [part.name for part in path.expressions] == [text, text]
 
 
 def test_a_name_in_a_text_is_no_code() -> None:

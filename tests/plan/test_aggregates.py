@@ -39,19 +39,20 @@ def test_any_of_a_list_is_no_aggregate(text: str) -> None:
 @pytest.mark.parametrize(
     ("call", "lift"),
     [
-        ("FIRST(v, true)", "MIN(NAMED_STRUCT('at', `S`.`ts`, 'value', v)) FILTER (WHERE v IS NOT NULL)"),
-        ("LAST(v) IGNORE NULLS", "MAX(NAMED_STRUCT('at', `S`.`ts`, 'value', v)) FILTER (WHERE v IS NOT NULL)"),
+        ("FIRST(v, true)", "MIN(NAMED_STRUCT('at', `S`.`ts`, 'value', v)) FILTER (WHERE (v) IS NOT NULL)"),
+        ("LAST(v) IGNORE NULLS", "MAX(NAMED_STRUCT('at', `S`.`ts`, 'value', v)) FILTER (WHERE (v) IS NOT NULL)"),
         (
             "FIRST_VALUE(v) FILTER (WHERE w > 1) IGNORE NULLS",
-            "MIN(NAMED_STRUCT('at', `S`.`ts`, 'value', v)) FILTER (WHERE (w > 1) AND v IS NOT NULL)",
+            "MIN(NAMED_STRUCT('at', `S`.`ts`, 'value', v)) FILTER (WHERE (w > 1) AND (v) IS NOT NULL)",
         ),
         ("LAST(v) RESPECT NULLS", "MAX(NAMED_STRUCT('at', `S`.`ts`, 'value', v))"),
-        ("ANY_VALUE(v, true)", "ANY_VALUE(v) FILTER (WHERE v IS NOT NULL)"),
+        ("ANY_VALUE(v, true)", "ANY_VALUE(v) FILTER (WHERE (v) IS NOT NULL)"),
+        ("ANY_VALUE(a OR b) IGNORE NULLS", "ANY_VALUE(a OR b) FILTER (WHERE (a OR b) IS NOT NULL)"),
         ("ANY(v > 3)", "BOOL_OR((v > 3))"),
         ("COUNT(a, b)", "COUNT(a, b)"),
         ("COUNT(a, b, c)", "COUNT(a, b, c)"),
-        ("APPROX_COUNT_DISTINCT(v)", "HLL_SKETCH_AGG(IF(v IS NULL, NULL, XXHASH64(v)))"),
-        ("APPROX_COUNT_DISTINCT(v, 0.05)", "HLL_SKETCH_AGG(IF(v IS NULL, NULL, XXHASH64(v)), 9)"),
+        ("APPROX_COUNT_DISTINCT(v)", "HLL_SKETCH_AGG(IF((v) IS NULL, NULL, XXHASH64(v)))"),
+        ("APPROX_COUNT_DISTINCT(v, 0.05)", "HLL_SKETCH_AGG(IF((v) IS NULL, NULL, XXHASH64(v)), 9)"),
     ],
 )
 def test_what_is_merged(call: str, lift: str) -> None:
@@ -79,12 +80,24 @@ def test_what_is_not_merged_goes_by_the_plain_route(call: str, plain: str) -> No
     assert plan.shape is not None and plan.shape.plain_outputs == (("a", f"1 + ({plain})"),)
 
 
+@pytest.mark.parametrize("call", ["LAST(v, b)", "FIRST(v, 1 = 1) FILTER (WHERE w)", "ANY_VALUE(v, NULL)"])
+@pytest.mark.parametrize("window", [SLIDING, "[RANGE 5 minutes WATTR ts]"])
+def test_whether_nulls_are_skipped_must_be_known(call: str, window: str) -> None:
+    with pytest.raises(QueryTextError, match="unsure-nulls"):
+        aggregate(call, window)
+
+
+def test_a_brace_in_an_argument_is_a_brace() -> None:
+    lower = aggregate("PERCENTILE_APPROX(v, IF('{0}' = '}', 0.5, 0.1))").lower
+    assert "IF('{0}' = '}', 0.5, 0.1)" in lower and "KLL_SKETCH_GET_N_DOUBLE(part_0_0)" in lower
+
+
 def test_count_of_several_columns_takes_rows_in_which_none_is_null() -> None:
     per_row = aggregate("COUNT(a, b)", "[RANGE 5 minutes WATTR ts]")
-    assert per_row.operator == (("count", "IF(a IS NULL OR b IS NULL, NULL, 1D)"),)
+    assert per_row.operator == (("count", "IF((a) IS NULL OR (b) IS NULL, NULL, 1D)"),)
     shed = aggregate("COUNT(a, b)", "[RANGE 5 minutes SLIDE 1 minute WATTR ts DELAY 1 second]")
     assert [part.lift for part in shed.parts] == [
-        "SUM((CASE WHEN (a IS NOT NULL) AND (b IS NOT NULL) THEN `S`.`shed_weight` END))"
+        "SUM((CASE WHEN ((a) IS NOT NULL) AND ((b) IS NOT NULL) THEN `S`.`shed_weight` END))"
     ]
 
 

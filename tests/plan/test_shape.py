@@ -52,6 +52,30 @@ def test_a_key_is_known_in_any_case_and_by_its_fields() -> None:
     ]
 
 
+def test_a_hint_about_a_join_stays_with_the_join() -> None:
+    _, shape = plan_of(
+        "WITH n AS (SELECT * FROM names) "
+        f"SELECT /*+ broadcast(n), MERGE(S, n) */ COUNT(*) FROM S {WINDOW} JOIN n USING (k)"
+    )
+    assert shape.selecting("k", "view").startswith("SELECT /*+ BROADCAST(n), MERGE(S, n) */ k FROM view AS `S` JOIN (")
+
+
+@pytest.mark.parametrize(
+    ("hint", "word"),
+    [
+        ("COALESCE(1)", "COALESCE"),
+        ("repartition(4, k)", "repartition"),
+        ("REPARTITION_BY_RANGE(k)", "REPARTITION_BY_RANGE"),
+        ("MERGE(n), rebalance", "rebalance"),
+    ],
+)
+def test_a_hint_that_moves_results_is_refused(hint: str, word: str) -> None:
+    with pytest.raises(QueryTextError, match="not-in-a-stream") as refused:
+        make_plan(parse(f"SELECT /*+ {hint} */ COUNT(*) FROM S {WINDOW}"))
+    *_, line, carets = str(refused.value).splitlines()
+    assert line[carets.find("^") :].startswith(word) and carets.count("^") == len(word)
+
+
 def test_having_may_name_an_output() -> None:
     plan, shape = plan_of(f"SELECT COUNT(*) AS n FROM S {WINDOW} HAVING n > 3 AND MAX(v) > 1")
     assert shape.having == "((part_0_0)) > 3 AND (part_1_0) > 1"

@@ -5,8 +5,9 @@ ours) → ``lexer`` and ``clause`` (the bracket clause) → ``parser`` (the whol
 ``safety`` and ``faithful`` (what is refused) → ``tree`` (what comes out) → ``printer`` (the text again).
 """
 
+from slackwater.language.dialect import spark_sql
 from slackwater.language.parser import parse, parse_script
-from slackwater.language.printer import print_clause, print_query, without_windows
+from slackwater.language.printer import print_clause, print_query
 from slackwater.language.safety import CODE_FUNCTIONS, refuse_code
 from slackwater.language.tree import (
     Extent,
@@ -30,5 +31,5 @@ __all__ = [
     "print_clause",
     "print_query",
     "refuse_code",
-    "without_windows",
+    "spark_sql",
 ]

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from slackwater.errors import QueryTextError
-from slackwater.language.dialect import SPARK, SYNONYMS
+from slackwater.language.dialect import SPARK, SYNONYMS, spark_sql
 from slackwater.language.text import located
 
 _SAID_BY_TEXT = {
@@ -21,10 +21,11 @@ _SAID_BY_TEXT = {
     TokenType.HEX_STRING,
     TokenType.NUMBER,
 }
-_SYNONYMS = {**SYNONYMS, "POSITION": "LOCATE"}
+_SYNONYMS = {**SYNONYMS, "POSITION": "LOCATE", "SUBSTR": "SUBSTRING"}
+_KIND_SYNONYMS = {TokenType.SOME: TokenType.ANY, TokenType.UNKNOWN: TokenType.NULL}
 # Left out in printing where they change nothing; the tree knows NULLS FIRST from NULLS LAST without the words.
 _MAY_GO = {TokenType.ALIAS, TokenType.ASC, TokenType.FROM, TokenType.FOR, TokenType.IN}
-_MAY_GO_TEXT = {"NULLS", "FIRST", "LAST"}
+_NULLS = "NULLS"
 
 
 def refuse_unfaithful(text: str, tokens: list[Token], select: exp.Query) -> None:
@@ -33,14 +34,13 @@ def refuse_unfaithful(text: str, tokens: list[Token], select: exp.Query) -> None
     Two looks: no word, name or value of the text may be missing in what is printed, and that must be read as the same
     tree again. It costs a second reading.
     """
-    printed = str(select.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+    printed = spark_sql(select)
     again = list(SPARK.tokenize(printed))
-    left = Counter(word for token in again for word in _words(token))
-    for token in tokens:
-        for word in _words(token):
-            if not left[word]:
-                raise _unfaithful(text, token, f"{token.text!r} would get lost on the way to Spark")
-            left[word] -= 1
+    left = Counter(word for _, word in _said(again))
+    for token, word in _said(tokens):
+        if not left[word]:
+            raise _unfaithful(text, token, f"{token.text!r} would get lost on the way to Spark")
+        left[word] -= 1
     try:
         trees = SPARK.parser().parse(again, printed)
     except SqlglotError:
@@ -49,15 +49,21 @@ def refuse_unfaithful(text: str, tokens: list[Token], select: exp.Query) -> None
         raise _unfaithful(text, _first_changed(tokens, again), "this would mean something else on the way to Spark")
 
 
+def _said(tokens: list[Token]) -> Iterator[tuple[Token, str]]:
+    for at, token in enumerate(tokens):
+        if not at or tokens[at - 1].text.upper() != _NULLS or token.text.upper() not in ("FIRST", "LAST"):
+            yield from ((token, word) for word in _words(token))
+
+
 def _words(token: Token) -> Iterator[str]:
     """What a token says, the same however it is spelt: a keyword's kind, or the words of a name or a value."""
     kind = token.token_type
     if kind not in _SAID_BY_TEXT:
         if token.text[:1].isalpha() and kind not in _MAY_GO:
-            yield kind.name
+            yield _KIND_SYNONYMS.get(kind, kind).name
         return
     for word in token.text.upper().split():
-        if word not in _MAY_GO_TEXT:
+        if word != _NULLS:
             # .5 is printed as 0.5, and INTERVAL -1 DAY as INTERVAL '-1' DAY.
             yield _SYNONYMS.get(word, word.lstrip("+-.0"))
 

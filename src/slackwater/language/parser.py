@@ -6,6 +6,8 @@ stood.
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -53,7 +55,8 @@ def parse_script(text: str, *, allow_code: bool = False) -> list[Query]:
         raise _unreadable(text) from error
     statements: list[list[Token]] = [[]]
     for token in tokens:
-        token.comments.clear()  # what is handed to Spark holds no stranger's words but the query
+        if token.token_type != TokenType.HINT:
+            token.comments.clear()  # what is handed to Spark holds no stranger's words but the query
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
         else:
@@ -158,7 +161,7 @@ def _token_of(key: str, tokens: list[Token]) -> Token:
 
 def _wrong_sql(text: str, tokens: list[Token], error: ParseError) -> QueryTextError:
     first = error.errors[0] if error.errors else {}
-    said = str(first.get("description") or error).rstrip(".")
+    said = re.sub(r"Required keyword.*", "something is missing", str(first.get("description") or error)).rstrip(".")
     line, column = first.get("line"), first.get("col")
     at = tokens[-1]
     for token in tokens:

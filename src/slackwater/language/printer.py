@@ -6,10 +6,11 @@ import re
 from decimal import Decimal
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.generators.spark import SparkGenerator
+from sqlglot.errors import ErrorLevel
 
 from slackwater.language.clause import KEYWORDS
+from slackwater.language.dialect import SPARK
+from slackwater.language.spelling import FaithfulGenerator
 from slackwater.language.tree import Extent, Measure, Precision, Query, Window, tables_of
 
 _UNITS_MS = (
@@ -23,8 +24,8 @@ _UNITS_MS = (
 _WINDOW = "slackwater_window"
 
 
-class _Generator(SparkGenerator):
-    """Spark's own generator, with a table's window printed behind its name."""
+class _Generator(FaithfulGenerator):
+    """Spark SQL with a table's window printed behind its name."""
 
     def table_parts(self, expression: exp.Table) -> str:
         window = expression.meta.get(_WINDOW)
@@ -43,17 +44,14 @@ def print_query(query: Query, *, pretty: bool = False) -> str:
     tables = tables_of(select)
     for index, window in query.windows:
         tables[index].meta[_WINDOW] = window
-    said = [_Generator(dialect=Spark(), pretty=pretty).generate(select)]
+    said = [
+        _Generator(dialect=SPARK, pretty=pretty, comments=False, unsupported_level=ErrorLevel.IGNORE).generate(select)
+    ]
     if query.with_error:
         said.append("WITH ERROR")
     if query.precision is not None:
         said.append(_precision(query.precision))
     return ("\n" if pretty else " ").join(said)
-
-
-def without_windows(select: exp.Expr) -> str:
-    """An expression or a query as Spark SQL."""
-    return str(select.sql(dialect="spark"))
 
 
 def print_clause(window: Window) -> str:

@@ -10,8 +10,8 @@ before it reads a word: by a setting or a variable of the environment, or by not
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel
 
+from slackwater.language.dialect import spark_sql
 from slackwater.language.text import located
 from slackwater.language.tree import Query
 
@@ -30,7 +30,7 @@ def refuse_code(query: Query) -> None:
     """
     # The second look is for what an escape spells: '\u0024{x}' is printed as it was understood.
     _refuse_variables(query.text, query.text)
-    _refuse_variables(query.text, str(query.select.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)))
+    _refuse_variables(query.text, spark_sql(query.select))
     for node in query.select.walk():
         name = _code_name(node)
         if name is None:

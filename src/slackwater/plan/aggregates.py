@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from slackwater.language import spark_sql
 from slackwater.plan.functions import arguments_of, canonical_name
 from slackwater.plan.recipes import RECIPES, Recipe, distinct_exactly, distinct_nearly, percentile
 
@@ -65,15 +66,23 @@ class _Call:
         condition, ignores_nulls, ordered = None, False, False
         while isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
             if isinstance(node, exp.Filter):
-                condition = str(node.expression.this.sql(dialect="spark"))
+                condition = spark_sql(node.expression.this)
             ignores_nulls |= isinstance(node, exp.IgnoreNulls)
             ordered |= isinstance(node, exp.WithinGroup)
             node = node.this
-        if canonical_name(node) in _OF_NULLS and len(arguments := arguments_of(node)) == 2:
-            # FIRST(v, true) is another word for FIRST(v) IGNORE NULLS
-            ignores_nulls |= arguments[1] == exp.true()
-            node = exp.Anonymous(this=canonical_name(node), expressions=[arguments[0]])
+        nulls = nulls_argument(node)
+        if nulls is not None:
+            ignores_nulls |= nulls == exp.true()
+            node = exp.Anonymous(this=canonical_name(node), expressions=arguments_of(node)[:1])
         return cls(node, condition, ignores_nulls, ordered)
+
+
+def nulls_argument(call: exp.Expr) -> exp.Expr | None:
+    """What says in ``FIRST(v, true)``, another word for ``FIRST(v) IGNORE NULLS``, whether nulls are skipped."""
+    while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        call = call.this
+    arguments = arguments_of(call) if canonical_name(call) in _OF_NULLS else []
+    return arguments[1] if len(arguments) == 2 else None
 
 
 def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
@@ -83,19 +92,20 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     >>> take_apart(sqlglot.parse_one("AVG(v)", read="spark"), 0, "ts").lower
     'TRY_DIVIDE(part_0_0, part_0_1)'
     """
-    sql = str(node.sql(dialect="spark"))
+    sql = spark_sql(node)
     said = _Call.of(node)
     call, condition = said.call, said.condition
-    name, arguments = canonical_name(call), ", ".join(a.sql(dialect="spark") for a in arguments_of(call))
+    name, arguments = canonical_name(call), ", ".join(spark_sql(a) for a in arguments_of(call))
     recipe = _recipe(said, name)
     if recipe is None:
         return Aggregate(sql, (), "", _UNMERGEABLE, _in_order(said))
     distinct = call.this.expressions if isinstance(call.this, exp.Distinct) else []
     if distinct:
-        arguments = distinct[0].sql(dialect="spark")
+        arguments = spark_sql(distinct[0])
     pairs, lower, words = recipe(arguments, attribute)
     if said.ignores_nulls:
-        condition = f"{arguments} IS NOT NULL" if condition is None else f"({condition}) AND {arguments} IS NOT NULL"
+        there = f"({arguments}) IS NOT NULL"
+        condition = there if condition is None else f"({condition}) AND {there}"
     if condition is not None and pairs[0][0].startswith("NAMED_STRUCT"):
         return Aggregate(sql, (), "", _UNMERGEABLE, _in_order(said))
     filtered = "" if condition is None else f" FILTER (WHERE {condition})"
@@ -133,7 +143,7 @@ def _in_order(said: _Call) -> str:
     if said.ordered:
         call = call.parent or call
     filtered = "" if said.condition is None else f" FILTER (WHERE {said.condition})"
-    return f"{call.sql(dialect='spark')}{filtered}{' IGNORE NULLS' if said.ignores_nulls else ''}"
+    return f"{spark_sql(call)}{filtered}{' IGNORE NULLS' if said.ignores_nulls else ''}"
 
 
 _OPERATOR_NAMES = {
@@ -158,12 +168,12 @@ _OPERATOR_NAMES = {
 def _operator(name: str, call: exp.Expr, condition: str | None) -> tuple[tuple[str, str | None], ...]:
     """The aggregate in the window operator: its name there, and its input (None: none, COUNT(*))."""
     known = _OPERATOR_NAMES.get(name)
-    arguments = [argument.sql(dialect="spark") for argument in arguments_of(call)]
+    arguments = [spark_sql(argument) for argument in arguments_of(call)]
     if known is None or not arguments or any(isinstance(a, exp.Column) and a.is_star for a in arguments_of(call)):
         return ()
     value: str | None = f"CAST({arguments[0]} AS DOUBLE)"
     if name == "COUNT":
-        missing = " OR ".join(f"{argument} IS NULL" for argument in arguments)
+        missing = " OR ".join(f"({argument}) IS NULL" for argument in arguments)
         value = None if arguments in (["*"], ["1"]) else f"IF({missing}, NULL, 1D)"
     elif name == "COUNT_IF":
         value = f"IF({arguments[0]}, 1D, NULL)"

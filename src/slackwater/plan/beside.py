@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from slackwater.language import Query
+from slackwater.language import Query, spark_sql
 from slackwater.language.text import located
-from slackwater.plan.aggregates import take_apart
+from slackwater.plan.aggregates import nulls_argument, take_apart
 from slackwater.plan.places import start_of, word_place
 
 _TAKEN = {"with_", "expressions", "from_", "joins", "where", "group", "having", "hint"}
@@ -21,6 +21,8 @@ _WORDS = {
     "sample": "TABLESAMPLE",
     "pivots": "PIVOT",
 }
+# Hints that put the rows of a result elsewhere; those about joins stay with the joins.
+_PLACING = {"COALESCE", "REBALANCE", "REPARTITION", "REPARTITION_BY_RANGE"}
 _OF_A_TABLE = {"this", "db", "catalog", "alias"}
 
 
@@ -42,6 +44,7 @@ def refuse_beside(query: Query, select: exp.Select, table: exp.Table) -> None:
             "put the window in a subquery or leave it out",
             length=length,
         )
+    _refuse_placing(query, select)
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise located(
@@ -51,6 +54,22 @@ def refuse_beside(query: Query, select: exp.Select, table: exp.Table) -> None:
             "the columns of a windowed stream cannot be renamed behind it",
             "name them in the stream itself, or with AS in SELECT",
         )
+
+
+def _refuse_placing(query: Query, select: exp.Select) -> None:
+    hint = select.args.get("hint")
+    for said in hint.expressions if hint is not None else ():
+        word = spark_sql(said).partition("(")[0].upper()
+        if word in _PLACING:
+            start = query.text.upper().find(word)
+            raise located(
+                query.text,
+                start,
+                "not-in-a-stream",
+                f"{word} would move the results of a window, which stay with its state",
+                "leave it out, and repartition what sw.sql returns",
+                length=len(word),
+            )
 
 
 def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, shed: bool) -> None:
@@ -63,18 +82,19 @@ def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, 
                 query.text,
                 start,
                 "not-in-a-stream",
-                f"{over.sql(dialect='spark')} looks at the other results, of which there is no end",
+                f"{spark_sql(over)} looks at the other results, of which there is no end",
                 "leave OVER out, or compute it on the table that the query writes",
                 length=length,
             )
     for call in calls:
+        _refuse_unsure_nulls(query, call)
         inner = call.find(exp.Count)
         if shed and inner is not None and isinstance(inner.this, exp.Column) and inner.this.is_star:
             raise located(
                 query.text,
                 start_of(inner.this),
                 "star",
-                f"{inner.sql(dialect='spark')} cannot be corrected for what DELAY sheds",
+                f"{spark_sql(inner)} cannot be corrected for what DELAY sheds",
                 "name the columns that must not be null",
             )
         distinct = call.find(exp.Distinct)
@@ -84,10 +104,24 @@ def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, 
                 query.text,
                 start,
                 "not-in-a-stream",
-                f"{call.sql(dialect='spark')} cannot be computed over a stream",
+                f"{spark_sql(call)} cannot be computed over a stream",
                 "use COUNT(DISTINCT column) or COLLECT_SET",
                 length=length,
             )
+
+
+def _refuse_unsure_nulls(query: Query, call: exp.Expr) -> None:
+    """Refuse ``LAST(v, b)``: whether nulls count must be known before the first row comes."""
+    nulls = nulls_argument(call)
+    if nulls is not None and not isinstance(nulls, exp.Boolean):
+        raise located(
+            query.text,
+            start_of(nulls),
+            "unsure-nulls",
+            f"{spark_sql(call)} does not say whether nulls are skipped",
+            "write TRUE or FALSE there, or IGNORE NULLS behind the call",
+            length=len(spark_sql(nulls)),
+        )
 
 
 def _is_query(node: exp.Expr) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from slackwater.language import spark_sql
+
 # fmt: off
 AGGREGATES = frozenset({
     "any", "any_value", "approx_count_distinct", "approx_percentile", "approx_top_k", "approx_top_k_accumulate",
@@ -61,7 +63,7 @@ def canonical_name(call: exp.Expr) -> str:
     >>> canonical_name(sqlglot.parse_one("mean(x)", read="spark"))
     'AVG'
     """
-    name = str(call.sql(dialect="spark")).partition("(")[0].strip()
+    name = spark_sql(call).partition("(")[0].strip()
     return _ONE_NAME.get(name.lower(), name.upper())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from sqlglot import exp
 
 from slackwater.errors import QueryTextError
-from slackwater.language import Query
+from slackwater.language import Query, spark_sql
 from slackwater.language.text import located
 from slackwater.plan.places import start_of, word_place
 from slackwater.plan.rewriting import WINDOW_COLUMNS, aggregate_calls
@@ -40,7 +40,7 @@ def _meant(query: Query, key: exp.Expr, outputs: list[tuple[str, exp.Expr]], inp
             raise _wrong_key(query, key, f"GROUP BY {key.name} names none of the {len(outputs)} columns selected")
         body = outputs[int(key.name) - 1][1]
         if aggregate_calls(body, []) or body.is_star:
-            raise _wrong_key(query, key, f"GROUP BY {key.name} is {body.sql(dialect='spark')}, which is no key")
+            raise _wrong_key(query, key, f"GROUP BY {key.name} is {spark_sql(body)}, which is no key")
         return body
     if not isinstance(key, exp.Column) or key.table:
         return key
@@ -78,7 +78,7 @@ def _of_the_window(query: Query, key: exp.Expr) -> bool:
             query.text,
             start_of(key),
             "mixed-key",
-            f"{key.sql(dialect='spark')} mixes the window with columns of rows",
+            f"{spark_sql(key)} mixes the window with columns of rows",
             "group by the columns, and compute it in SELECT",
         )
     return any(names)

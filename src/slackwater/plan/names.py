@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from slackwater.language import spark_sql
+
 
 def quoted(name: str) -> str:
     """A name in backquotes, those within it doubled, so that no name can end early and go on as SQL.
@@ -32,4 +34,4 @@ def table_name(table: exp.Table) -> str:
     'db.`the AS table`'
     """
     parts = {part: table.args.get(part) for part in ("this", "db", "catalog")}
-    return str(exp.Table(**{part: value.copy() for part, value in parts.items() if value}).sql(dialect="spark"))
+    return spark_sql(exp.Table(**{part: value.copy() for part, value in parts.items() if value}))

@@ -47,10 +47,15 @@ class Shape:
     having: str | None
     plain_having: str | None
     ordered_having: str | None
+    hint: str  # "/*+ … */ ", or nothing
     source: Slotted  # "FROM … WHERE …", with a place for the stream
     alias: str
     narrowed: bool  # whether WHERE or a join stands between the stream and the window
     outer: Slotted | None  # the query around this SELECT, with a place for its result; None if there is none
+
+    def selecting(self, selected: str, view: str) -> str:
+        """A SELECT of something else from the same rows, which are those of ``view``."""
+        return f"SELECT {self.hint}{selected} {self.source.filled(view)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from slackwater.language import spark_sql
+
 # One recipe makes (lift, combine) pairs and a way to lower them; "{}" is the part's own column.
 Recipe = Callable[[str, str], tuple[list[tuple[str, str]], str, str]]
 
@@ -67,19 +69,19 @@ def distinct_nearly(call: exp.ApproxDistinct) -> Recipe | None:
             return None
         # Flajolet et al.: 1.04 / √registers
         size = f", {math.ceil(2 * math.log2(1.04 / error))}"
-    value = call.this.sql(dialect="spark")
+    value = spark_sql(call.this)
     # By its hash, as in Spark's own: the sketch takes whole numbers and texts only.
-    parts = [(f"HLL_SKETCH_AGG(IF({value} IS NULL, NULL, XXHASH64({value})){size})", "HLL_UNION_AGG({})")]
+    parts = [(f"HLL_SKETCH_AGG(IF(({value}) IS NULL, NULL, XXHASH64({value})){size})", "HLL_UNION_AGG({})")]
     return lambda *_: (parts, "HLL_SKETCH_ESTIMATE({0})", "HyperLogLog sketch")
 
 
 def distinct_exactly(arguments: str, _: str) -> tuple[list[tuple[str, str]], str, str]:
     pairs, _lower, _words = _set(arguments, "")
-    return pairs, "SIZE({0})", "set"
+    return pairs, "CAST(SIZE({0}) AS BIGINT)", "set"
 
 
 def percentile(call: exp.ApproxQuantile) -> Recipe:
-    value, share = call.this.sql(dialect="spark"), call.args["quantile"].sql(dialect="spark")
+    value, share = spark_sql(call.this), spark_sql(call.args["quantile"]).replace("{", "{{").replace("}", "}}")
     accuracy = call.args.get("accuracy")
     error = 1.0 / int(accuracy.name) if isinstance(accuracy, exp.Literal) and accuracy.name.isdigit() else 1e-4
     # Karnin, Lang & Liberty: a rank is off by 2.296 / k^0.9021 at most (99 %); Spark's own promise is 1/accuracy

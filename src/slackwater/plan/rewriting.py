@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
+from slackwater.language import spark_sql
 from slackwater.plan.functions import is_aggregate
 
 WINDOW_COLUMNS = ("window_start", "window_end")
@@ -79,7 +80,7 @@ def rewritten(body: exp.Expr, keys: list[exp.Expr], names: list[str], calls: lis
             return exp.Paren(this=exp.Var(this=values[calls.index(node)]))
         return None
 
-    return str(_replaced(body.copy(), carry).sql(dialect="spark"))
+    return spark_sql(_replaced(body.copy(), carry))
 
 
 def loose_columns(

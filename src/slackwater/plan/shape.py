@@ -7,7 +7,7 @@ from typing import cast
 
 from sqlglot import exp
 
-from slackwater.language import Query
+from slackwater.language import Query, spark_sql
 from slackwater.language.text import located
 from slackwater.language.tree import tables_of
 from slackwater.plan.aggregates import Aggregate, take_apart
@@ -82,7 +82,7 @@ def take_shape(
         said[mode] = (*found, *((name, values[mode][number]) for name, number in errors))
         judged[mode] = None if judge is None else rewritten(judge, keys, carried[mode], calls, values[mode])
     shape = Shape(
-        keys=tuple(str(key.sql(dialect="spark")) for key in keys),
+        keys=tuple(spark_sql(key) for key in keys),
         key_names=tuple(names),
         outputs=said["merged"],
         plain_outputs=said["plain"],
@@ -90,6 +90,7 @@ def take_shape(
         having=judged["merged"],
         plain_having=judged["plain"],
         ordered_having=judged["ordered"],
+        hint="" if select.args.get("hint") is None else f"{spark_sql(select.args['hint']).strip()} ",
         source=_source(select, copied, alias),
         alias=alias,
         narrowed=bool(select.args.get("where") or select.args.get("joins")),
@@ -144,7 +145,7 @@ def _outputs(query: Query, select: exp.Select, keys: list[exp.Expr]) -> list[tup
                 query.text,
                 start_of(projection),
                 "reserved-name",
-                f"{name} is an edge of the window, and not {body.sql(dialect='spark')}",
+                f"{name} is an edge of the window, and not {spark_sql(body)}",
                 "choose another name",
             )
     return found
@@ -166,13 +167,13 @@ def _output_name(projection: exp.Expr) -> str:
     bare = projection.copy()
     for name in bare.find_all(exp.Identifier):
         name.set("quoted", False)
-    return str(bare.sql(dialect="spark", normalize_functions="lower"))
+    return spark_sql(bare, functions="lower")
 
 
 def _refuse_loose(query: Query, roots: list[exp.Expr], keys: list[exp.Expr], calls: list[exp.Expr]) -> None:
     for root in roots:
         for column in loose_columns(root, keys, calls):
-            said = str(column.sql(dialect="spark"))
+            said = spark_sql(column)
             if column.is_star:
                 raise located(
                     query.text,

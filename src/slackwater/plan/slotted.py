@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from slackwater.language import spark_sql
+
 
 @dataclass(frozen=True, slots=True)
 class Slotted:
@@ -31,12 +33,12 @@ def slotted(tree: exp.Expr, place: exp.Table) -> Slotted:
     >>> slotted(tree, tree.find(exp.Table)).before
     "SELECT 'slot' FROM "
     """
-    taken = str(tree.sql(dialect="spark"))
+    taken = spark_sql(tree)
     name = "slot"
     while name in taken:
         name += "_"
     for part in ("db", "catalog"):
         place.set(part, None)
     place.set("this", exp.to_identifier(name))
-    before, _, behind = str(tree.sql(dialect="spark")).partition(name)
+    before, _, behind = spark_sql(tree).partition(name)
     return Slotted(before, behind)

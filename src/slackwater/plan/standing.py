@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from slackwater.language import Measure, Query, print_query
+from slackwater.language import Measure, Query, print_query, spark_sql
 from slackwater.language.text import located
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.names import table_name
@@ -19,6 +19,7 @@ COUNTED = "__counted"
 """The column that stands for the value where streams are counted."""
 
 _EXTREMES: dict[type[exp.Expr], str] = {exp.Max: "max", exp.Min: "min"}
+_TAKEN = {"expressions", "from_", "joins", "where", "group"}
 _LINEAR = exp.Sum | exp.Avg | exp.Count
 
 
@@ -118,8 +119,8 @@ class _Reader:
 
     def shape(self) -> StandingShape:
         select = self.select
-        for part in ("having", "order", "limit", "distinct", "qualify", "with_"):
-            if select.args.get(part):
+        for part, value in select.args.items():
+            if value and part not in _TAKEN:
                 self._refuse(f"a standing query has no {part.strip('_').upper()}", "filter its answers instead")
         if self.query.with_error:
             self._refuse("the answers of a standing query bring their own error_bound", "leave WITH ERROR out")
@@ -158,17 +159,17 @@ class _Reader:
 
     def _projection(self) -> tuple[tuple[tuple[str, str], ...], exp.Expr, str]:
         group = self.select.args.get("group")
-        grouped = [key.sql("spark") for key in group.expressions] if group else []
+        grouped = [spark_sql(key) for key in group.expressions] if group else []
         keys, found = [], []
         for item in self.select.expressions:
             bare = item.unalias()
             if bare.find(exp.AggFunc):
                 found.append((bare, item.alias or "value"))
-            elif bare.sql("spark") in grouped or item.alias in grouped:
+            elif spark_sql(bare) in grouped or item.alias in grouped:
                 self._check_side(bare)
-                keys.append((item.alias_or_name or bare.sql("spark"), self._unqualified(bare)))
+                keys.append((item.alias_or_name or spark_sql(bare), self._unqualified(bare)))
             else:
-                self._refuse(f"{bare.sql('spark')} is neither grouped by nor aggregated", "add it to GROUP BY")
+                self._refuse(f"{spark_sql(bare)} is neither grouped by nor aggregated", "add it to GROUP BY")
         if len(found) != 1:
             self._refuse(f"a standing query has one aggregate, not {len(found)}", "write one query for each")
         if len(keys) != len(grouped):
@@ -181,7 +182,7 @@ class _Reader:
         if isinstance(inner, _LINEAR) or (kind and not inner.find(exp.AggFunc)):
             return kind, inner
         return self._refuse(
-            f"{aggregate.sql('spark')} is no linear aggregate, nor an extreme of one",
+            f"{spark_sql(aggregate)} is no linear aggregate, nor an extreme of one",
             "use SUM, AVG or COUNT, or MAX(AVG(…)) with RANGE or LANDMARK",
         )
 
@@ -190,9 +191,7 @@ class _Reader:
         if isinstance(count.this, exp.Star | exp.Literal):
             return "1.0D"
         if not isinstance(count.this, exp.Column) or count.expressions or not self._on_stream(count.this):
-            self._refuse(
-                f"{count.sql('spark')} counts no streams", "write COUNT(*), or COUNT of a column of the stream"
-            )
+            self._refuse(f"{spark_sql(count)} counts no streams", "write COUNT(*), or COUNT of a column of the stream")
         return f"CASE WHEN {self._unqualified(count.this)} IS NOT NULL THEN 1.0D END"
 
     def _window(self, extreme: bool) -> tuple[float | None, str | None, str | None]:
@@ -230,13 +229,13 @@ class _Reader:
         values = [at for at, factor in enumerate(factors) if self._is_value(factor)]
         if len(values) != 1 or not upside[values[0]]:
             named = self.value or "the stream's value"
-            self._refuse(f"{product.sql('spark')} is not {named} times a weight", "write SUM(weight * value)")
+            self._refuse(f"{spark_sql(product)} is not {named} times a weight", "write SUM(weight * value)")
         value = factors[values[0]]
         rest = [(factor, up) for at, (factor, up) in enumerate(zip(factors, upside, strict=True)) if at != values[0]]
         for factor, _ in rest:
             for column in factor.find_all(exp.Column):
                 if self._on_stream(column):
-                    self._refuse(f"{column.sql('spark')} is the stream's, and no weight", "join a table of weights")
+                    self._refuse(f"{spark_sql(column)} is the stream's, and no weight", "join a table of weights")
         text = "1.0D"
         for factor, up in rest:
             text += f" {'*' if up else '/'} ({self._unqualified(factor)})"
@@ -261,7 +260,7 @@ class _Reader:
         for column in key.find_all(exp.Column):
             same = joined is not None and column.name.lower() in (joined[0].lower(), joined[1].lower())
             if self.other is not None and self._on_stream(column) and not same:
-                self._refuse(f"{column.sql('spark')} is the stream's", "group by columns of the table of weights")
+                self._refuse(f"{spark_sql(column)} is the stream's", "group by columns of the table of weights")
 
     def _join(self) -> tuple[str, str] | None:
         """The table's column and the stream's that must be equal."""
@@ -288,7 +287,7 @@ class _Reader:
         for part in this.flatten() if isinstance(this, exp.And) else [this]:
             owners = {self._on_stream(column) for column in part.find_all(exp.Column)} or {True}
             if len(owners) > 1:
-                self._refuse(f"{part.sql('spark')} mixes the stream and its weights", "compare one of them")
+                self._refuse(f"{spark_sql(part)} mixes the stream and its weights", "compare one of them")
             sides[owners.pop()].append(f"({self._unqualified(part)})")
         return " AND ".join(sides[True]) or None, " AND ".join(sides[False]) or None
 
@@ -297,9 +296,9 @@ class _Reader:
         for column in list(copy.find_all(exp.Column)):
             bare = exp.column(column.this.copy())
             if column is copy:
-                return str(bare.sql("spark"))
+                return spark_sql(bare)
             column.replace(bare)
-        return str(copy.sql("spark"))
+        return spark_sql(copy)
 
     def _refuse(self, problem: str, remedy: str) -> NoReturn:
         at = self.query.text.upper().rfind("WITHIN")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from slackwater.language import spark_sql
 from slackwater.plan.aggregates import Aggregate, Part
 from slackwater.plan.functions import arguments_of, canonical_name
 
@@ -25,7 +26,7 @@ def is_corrected(call: exp.Expr) -> bool:
 def corrected(call: exp.Expr, index: int, weight: str) -> Aggregate:
     """COUNT, SUM or AVG over all rows, the shed ones included; a double, as it is an estimate."""
     name, counted, value = _inputs(call, weight)
-    sql = str(call.sql(dialect="spark"))
+    sql = spark_sql(call)
     if name in ("COUNT", "COUNT_IF"):
         return _sums(sql, index, [counted], "COALESCE({0}, 0D)", "sum of weights")
     if name == "SUM":
@@ -36,7 +37,7 @@ def corrected(call: exp.Expr, index: int, weight: str) -> Aggregate:
 def error_of(call: exp.Expr, index: int, weight: str) -> Aggregate:
     """The standard error of the same, to first order for AVG."""
     name, counted, value = _inputs(call, weight)
-    sql = f"error of {call.sql(dialect='spark')}"
+    sql = f"error of {spark_sql(call)}"
     spread = f"{counted} * ({weight} - 1D)"
     if name in ("COUNT", "COUNT_IF"):
         return _sums(sql, index, [spread], "SQRT(COALESCE({0}, 0D))", "squared weights")
@@ -61,14 +62,14 @@ def _inputs(call: exp.Expr, weight: str) -> tuple[str, str, str]:
     inner = call
     if isinstance(call, exp.Filter):
         inner = call.this
-        condition = str(call.expression.this.sql(dialect="spark"))
+        condition = spark_sql(call.expression.this)
     name = canonical_name(inner)
-    arguments = [str(argument.sql(dialect="spark")) for argument in arguments_of(inner)]
+    arguments = [spark_sql(argument) for argument in arguments_of(inner)]
     tests = [condition] if condition else []
     if name == "COUNT_IF":
         tests += arguments
     elif arguments not in (["*"], ["1"]):
-        tests += [f"{argument} IS NOT NULL" for argument in arguments]
+        tests += [f"({argument}) IS NOT NULL" for argument in arguments]
     counted = f"CASE WHEN {' AND '.join(f'({test})' for test in tests)} THEN {weight} END" if tests else weight
     return name, f"({counted})", f"CAST({arguments[0]} AS DOUBLE)"
 

@@ -176,7 +176,7 @@ def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame, group: GroupKey) 
     inputs = [f"input_{i}" for i in range(len(values))]
     named = [f"{value} AS {name}" for value, name in zip(values, inputs, strict=True)]
     selected = ", ".join([f"{quoted(shape.alias)}.__sw_event_us AS at", f"{group.into} AS key", *named])
-    return spark.sql(f"SELECT {selected} {shape.source.filled(view)}"), inputs
+    return spark.sql(shape.selecting(selected, view)), inputs
 
 
 def _inputs(plan: Plan) -> list[str]:
@@ -240,7 +240,7 @@ def plain_types(spark: SparkSession, plan: Plan) -> tuple[list[str], list[str]]:
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
     values = [f"{a.plain} AS aggregate_{i}" for i, a in enumerate(plan.aggregates)]
     group = f" GROUP BY {', '.join(shape.keys)}" if shape.keys else ""
-    fields = spark.sql(f"SELECT {', '.join([*keys, *values])} {shape.source.filled(view)}{group}").schema.fields
+    fields = spark.sql(shape.selecting(", ".join([*keys, *values]), view) + group).schema.fields
     spark.catalog.dropTempView(view)
     for field, aggregate in zip(fields[len(keys) :], plan.aggregates, strict=True):
         if not isinstance(field.dataType, NumericType):

@@ -102,7 +102,7 @@ def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, shared: bool) -
     selected = ", ".join([f"{own}.__sw_close AS close", f"{own}.__sw_end AS end", *keys, *values])
     edges = [] if shared else [f"{own}.window_start", f"{own}.window_end"]
     groups = ", ".join([f"{own}.__sw_close", f"{own}.__sw_end", *edges, *shape.keys])
-    return spark.sql(f"SELECT {selected} {shape.source.filled(view)} GROUP BY {groups}")
+    return spark.sql(f"{shape.selecting(selected, view)} GROUP BY {groups}")
 
 
 def _combined(plan: Plan, panes: DataFrame, length: int, slide: int, pane: int) -> DataFrame:
