@@ -28,6 +28,12 @@ def test_in_order(command: list[str]) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_what_spark_s_workers_import_is_light() -> None:
+    modules = ", ".join(f"slackwater.spark.{name}" for name in ("heartbeats", "clock", "parcels", "advance", "deliver"))
+    script = f"import sys, {modules}; print([name for name in ('sqlglot', 'scipy') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     built = subprocess.run(build, capture_output=True, text=True, check=False)

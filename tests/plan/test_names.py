@@ -5,8 +5,8 @@ import sqlglot
 from sqlglot import exp
 
 from slackwater.language import parse
+from slackwater.names import quoted
 from slackwater.plan import Catalog, Shape, make_plan
-from slackwater.plan.names import quoted
 from slackwater.plan.shape import take_shape
 
 WINDOW = "[RANGE 5 minutes SLIDE 1 minute WATTR ts]"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.kernel import WindowSpec, panes_of, takes_panes
-from slackwater.spark.ordered import advance_shard
+from slackwater.spark.advance import advance_shard
 from slackwater.spark.parcels import Key, opened, packer
 
 ORIGIN_US = 1_700_000_000_000_000

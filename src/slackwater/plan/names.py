@@ -1,29 +1,10 @@
-"""Names of a user's choice in Spark SQL: whatever they hold, they stay names."""
+"""The names of tables, as a query has them."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from slackwater.language import spark_sql
-
-
-def quoted(name: str) -> str:
-    """A name in backquotes, those within it doubled, so that no name can end early and go on as SQL.
-
-    >>> quoted("a b"), quoted("a`b")
-    ('`a b`', '`a``b`')
-    """
-    return "`" + name.replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    r"""A text as a literal of Spark SQL.
-
-    >>> print(literal("it's"))
-    'it\'s'
-    """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def table_name(table: exp.Table) -> str:

@@ -10,12 +10,12 @@ from sqlglot import exp
 from slackwater.language import Query, spark_sql
 from slackwater.language.text import located
 from slackwater.language.tree import tables_of
+from slackwater.names import quoted
 from slackwater.plan.aggregates import Aggregate, take_apart
 from slackwater.plan.beside import refuse_beside, refuse_calls
 from slackwater.plan.ctes import write_out
 from slackwater.plan.functions import is_aggregate
 from slackwater.plan.grouping import keys_of
-from slackwater.plan.names import quoted
 from slackwater.plan.places import start_of
 from slackwater.plan.plan import Shape
 from slackwater.plan.rewriting import WINDOW_COLUMNS, aggregate_calls, loose_columns, rewritten, spelled_out

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from slackwater.plan.names import quoted
+from slackwater.names import quoted
 
 _CELLS_A_UNIT = 128
 _CELLS_A_UNIT_OF_A_SOURCE = 32

@@ -10,7 +10,7 @@ from pyspark.sql.types import TimestampType
 
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
-from slackwater.plan.names import quoted
+from slackwater.names import quoted
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.cells import DAY_US, cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.control_row import control_row

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
@@ -16,13 +15,11 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness, Duration
 from slackwater.spark.completeness import new_promise, observed_events
+from slackwater.spark.deliver import EVENT_COLUMN, deliver_shard
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.query import DEFAULT_SHARDS
-from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.workers import settle_worker
 
-_EVENT = "__sw_event_us"
-_MS_US = 1000
 _STATE = StructType([StructField("rows", StringType())])
 
 
@@ -68,7 +65,7 @@ def ordered(
     shard = F.pmod(F.xxhash64(*keys), F.lit(shards)) if keys else F.lit(0).cast("bigint")
     on_time = (
         observed_events(spark, events, promise, arrival)
-        .where(f"{_EVENT} >= coalesce(__sw_heartbeat_us, {_EVENT})")
+        .where(f"{EVENT_COLUMN} >= coalesce(__sw_heartbeat_us, {EVENT_COLUMN})")
         .drop("__sw_heartbeat_us")
         .withColumn("__sw_shard", shard)
     )
@@ -83,28 +80,3 @@ def ordered(
 
     grouped = stream.groupBy("__sw_shard")
     return grouped.applyInPandasWithState(deliver, events.schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout)
-
-
-def deliver_shard(columns: list[str], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    """One shard takes its rows and gives those that the heartbeat has passed, in order."""
-    parts = []
-    if state.exists:
-        parts.append(pa.ipc.open_stream(pa.py_buffer(from_text(state.get[0]))).read_pandas())
-    parts += [frame[[*columns, _EVENT]] for frame in frames]
-    rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else None
-    watermark_ms = state.getCurrentWatermarkMs()
-    if rows is None:
-        return
-    heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else rows[_EVENT].min()
-    rows = rows.sort_values(_EVENT, kind="stable", ignore_index=True)
-    cut = int(rows[_EVENT].searchsorted(heartbeat))
-    held = rows.iloc[cut:]
-    table = pa.Table.from_pandas(held, preserve_index=False)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    state.update((as_text(sink.getvalue().to_pybytes()),))
-    if len(held):
-        state.setTimeoutTimestamp(max(int(held[_EVENT].iloc[0]) // _MS_US, watermark_ms) + 1)
-    if cut:
-        yield rows.iloc[:cut][columns]

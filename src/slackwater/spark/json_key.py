@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.plan.names import literal
+from slackwater.names import literal
 
 # Spark's own formats cut times to milliseconds, and local times of long ago have offsets of seconds.
 OPTIONS = {

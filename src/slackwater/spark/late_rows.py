@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from slackwater.errors import InvalidStream
 from slackwater.language import Measure
+from slackwater.names import quoted
 from slackwater.plan import Kind, Path, Plan
-from slackwater.plan.names import quoted
 from slackwater.spark.numbers import edge_sql
 
 _MS_US = 1000

@@ -11,8 +11,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from slackwater.language import Measure
+from slackwater.names import quoted
 from slackwater.plan import Plan
-from slackwater.plan.names import quoted
 
 NUMBER_TIME = "__sw_number_time"
 _ORIGIN = 100_000_000_000

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -27,29 +26,26 @@ from pyspark.sql.types import (
 )
 
 from slackwater.errors import InvalidStream
-from slackwater.kernel import Rows, WindowOperator, WindowSpec, panes_of, takes_panes
+from slackwater.kernel import WindowSpec, panes_of, takes_panes
 from slackwater.language import Measure
+from slackwater.names import quoted
 from slackwater.plan import Kind, Plan
-from slackwater.plan.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
+from slackwater.spark.advance import STATE_FIELDS, advance_shard
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.held import held_by
 from slackwater.spark.json_key import as_json, from_json
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
-from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, Key, numbered, pack_results, packer, result_opener
+from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, packer, result_opener
 from slackwater.spark.results import observe_parcels, observe_results
-from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.types import type_text
-from slackwater.spark.waiting import Waiting
 from slackwater.spark.workers import settle_worker
 
 _MS_US = 1000
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
-_BEFORE_ALL = -(1 << 63)
-_RESULTS_AT_ONCE = 1 << 14  # a parcel of more than half a megabyte is dear to Java, which has a place of its own for it
 _VIEWS = itertools.count()
-_STATE = StructType([StructField(name, StringType()) for name in ("keys", "operator", "waiting")])
+_STATE = StructType([StructField(name, StringType()) for name in STATE_FIELDS])
 
 
 def ordered_windows(
@@ -70,9 +66,11 @@ def ordered_windows(
     held = held_by(plan) | {"shards": str(shards if plan.sharded else 1)}
     stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name, held)
 
+    columns, with_edges = len(inputs), plan.measure is Measure.TIME  # the plan itself would travel with the function
+
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         settle_worker()
-        return advance_shard(window, len(inputs), frames, state, with_edges=plan.measure is Measure.TIME)
+        return advance_shard(window, columns, frames, state, with_edges=with_edges)
 
     parcels = stream.groupBy("shard").applyInPandasWithState(
         advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.EventTimeTimeout
@@ -82,59 +80,15 @@ def ordered_windows(
     # Nothing is null but a text for a key, and Spark need not look for it; a start that is known does not travel.
     values = [f"value_{i} double NOT NULL" for i in range(len(window.aggregates))]
     known = not window.tuples and window.landmark is None
-    columns = ["end bigint NOT NULL", "key bigint NOT NULL" if group.whole else "key string", *values]
+    opening = ["end bigint NOT NULL", "key bigint NOT NULL" if group.whole else "key string", *values]
     if known:
-        opened = parcels.mapInArrow(result_opener(group.whole, starts=False), ", ".join(columns))
+        opened = parcels.mapInArrow(result_opener(group.whole, starts=False), ", ".join(opening))
         opened = opened.selectExpr("*", f"end - {window.length}L AS start")
     else:
-        opened = parcels.mapInArrow(result_opener(group.whole), ", ".join(["start bigint NOT NULL", *columns]))
+        opened = parcels.mapInArrow(result_opener(group.whole), ", ".join(["start bigint NOT NULL", *opening]))
     results = _lowered(plan, opened, group, types)
     # HAVING judges results one by one, and what it leaves out is not published
     return results if shape.ordered_having is None else observe_results(results, promise.name)
-
-
-def advance_shard(
-    window: WindowSpec,
-    columns: int,
-    frames: Iterable[pd.DataFrame],
-    state: GroupState,
-    *,
-    with_edges: bool = True,
-) -> Iterator[pd.DataFrame]:
-    """One shard takes its parcels and the heartbeat, and gives the results that are complete, in parcels.
-
-    Beside each stand the number of its results and, ``with_edges``, the newest window, in microseconds. Only the
-    heartbeat judges: a row that Spark handed over was counted as on time. So a SLACK in rows is kept by the method that
-    decides the heartbeat, as on the native path, and not by the operator, which would leave out rows uncounted.
-    """
-    operator = WindowOperator(window, columns)
-    numbers: dict[Key, int] = {}
-    waiting = Waiting(grouped=window.grouped)
-    if state.exists:
-        saved, data, held = state.get
-        numbers = {key: number for number, key in enumerate(json.loads(saved))}
-        operator.resume(from_text(data, "zstd"))
-        waiting = Waiting.from_text(held, grouped=window.grouped)
-    for frame in frames:
-        waiting.parcels += zip(frame["first"].tolist(), frame["rows"], strict=True)
-    watermark_ms = state.getCurrentWatermarkMs()
-    # The watermark is a millisecond below the heartbeat; before the first one it is the epoch.
-    heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else None
-    ready = waiting.release(_BEFORE_ALL if heartbeat is None else heartbeat)
-    rows = numbered(ready, numbers) if ready else Rows.none(operator.store.columns)
-    out = operator.push_panes(rows, heartbeat) if operator.in_panes else operator.push(rows, heartbeat)[0]
-    keys = list(numbers)
-    state.update((json.dumps(keys), as_text(operator.to_bytes(), "zstd"), waiting.to_text()))
-    first = min((at for at in (waiting.first(), operator.store.first()) if at is not None), default=None)
-    if first is not None:
-        state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)
-    parcels = []
-    for part in out.parts(_RESULTS_AT_ONCE):
-        start_us, end_us = (int(part.start.max()), int(part.end.max())) if with_edges else (None, None)
-        packed = pack_results(part, keys)
-        parcels.append({"results": packed, "count": len(part), "start_us": start_us, "end_us": end_us})
-    if parcels:
-        yield pd.DataFrame(parcels, dtype=object)  # of objects, since Spark's worker puts rows of None beside it
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.language import Late
+from slackwater.names import quoted
 from slackwater.plan import Plan
-from slackwater.plan.names import quoted
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.held import held_by
 from slackwater.spark.keeper import PromiseSpec

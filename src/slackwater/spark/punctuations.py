@@ -6,8 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.language import Measure
+from slackwater.names import quoted
 from slackwater.plan import Plan
-from slackwater.plan.names import quoted
 from slackwater.spark.numbers import origin_of
 
 PUNCTUATION_PREFIX = "slackwater-punctuation:"

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.errors import InvalidData, InvalidStream
+from slackwater.names import quoted
 from slackwater.plan import Plan
-from slackwater.plan.names import quoted
 from slackwater.plan.rewriting import WINDOW_COLUMNS
 
 PARTS_METADATA = "slackwater"

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.errors import InvalidOption
-from slackwater.plan.names import quoted
+from slackwater.names import quoted
 from slackwater.spark.late_rows import late_rows, on_time
 from slackwater.spark.shown import Show, shown_of
 

@@ -27,7 +27,7 @@ from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.shard import Shard, known_streams
 from slackwater.kernel.weights import ShardWeights
-from slackwater.plan.names import quoted
+from slackwater.names import quoted
 from slackwater.promises import Duration, Precision
 from slackwater.spark.clock import clock_ticks
 from slackwater.spark.location import driver_folder, exchange_for

@@ -15,7 +15,8 @@ from slackwater.errors import InvalidStream
 from slackwater.kernel.options import EvaluatorOptions
 from slackwater.kernel.weights import ShardWeights, members
 from slackwater.language import Query
-from slackwater.plan.names import quoted, table_name
+from slackwater.names import quoted
+from slackwater.plan.names import table_name
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.promises import Duration
 from slackwater.spark.clock import clock_ticks

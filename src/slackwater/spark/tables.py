@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from slackwater.errors import InvalidData, InvalidOption
-from slackwater.plan.names import quoted
+from slackwater.names import quoted
 from slackwater.spark.said import SPARK_ERRORS, said_by
 
 _OPTIONS = {

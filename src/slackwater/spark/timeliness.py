@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from slackwater.errors import InvalidStream
-from slackwater.plan.names import quoted
+from slackwater.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
 from slackwater.spark.control_row import shed_row

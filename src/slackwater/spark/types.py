@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from slackwater.plan.names import quoted
+from slackwater.names import quoted
 
 
 def type_text(kind: DataType) -> str:
