@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 settings.register_profile("no-clock", deadline=None)  # how long an example takes is the machine's business
 settings.load_profile("no-clock")
+# Every Spark that a test starts, in a process of its own too, is short-lived: what Java compiles thoroughly never pays.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 

@@ -188,8 +188,7 @@ def main(root: Path, doomed: bool) -> None:
         "spark.slackwater.location": str(root / "slackwater"),
         # an idle query would follow the clock on the wall
         "spark.sql.streaming.noDataProgressEventInterval": "1h",
-        # it does not live long enough to earn back what compiling well costs, and files cost it processes
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m",
+        # each file that it writes would cost it processes
         "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
     }
     os.environ["MASTER"] = "local[8]"  # tasks that hang keep their cores
