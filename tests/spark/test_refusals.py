@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,3 +63,12 @@ def test_a_second_watermark_is_refused(events: DataFrame) -> None:
 def test_something_else_than_a_dataframe_is_refused() -> None:
     with pytest.raises(sw.SlackwaterError, match=r"\[not-a-dataframe\] str is no DataFrame"):
         sw.with_drop_ratio("events", "ts", 0.01)  # type: ignore[arg-type]
+
+
+def test_workers_that_cannot_import_us(
+    spark: SparkSession, events: DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = str(Path(sys.base_prefix, "bin", "python3"))  # outside the virtual environment
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", elsewhere)
+    with pytest.raises(sw.SlackwaterError, match=rf"\[workers-without-slackwater\] .*\({elsewhere}\).*PYSPARK_PYTHON="):
+        sw.with_drop_ratio(events, "ts", "1%", location=str(tmp_path))

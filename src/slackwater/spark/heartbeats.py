@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructField, StructType
 
-from slackwater.errors import PromiseConflict
+from slackwater.errors import MissingRequirement, PromiseConflict
 from slackwater.spark.exchange import Exchange
 
 FORMAT = "slackwater_heartbeats"
@@ -142,7 +144,17 @@ def _heartbeats(
     source = spark.readStream.format(FORMAT).options(
         folder=str(exchange.folder), column=column, schema=schema.json(), held=json.dumps(held)
     )
-    return source.load().withWatermark(column, "0 seconds")
+    try:
+        beats = source.load()
+    except AnalysisException as error:
+        if "No module named 'slackwater'" not in str(error):
+            raise
+        raise MissingRequirement(
+            "workers-without-slackwater",
+            f"Spark's Python workers ({spark.sparkContext.pythonExec}) cannot import slackwater",
+            f"set PYSPARK_PYTHON={sys.executable} before Spark is started, or install slackwater where they run",
+        ) from None
+    return beats.withWatermark(column, "0 seconds")
 
 
 def _no_row(column: str) -> Column:
