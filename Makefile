@@ -8,7 +8,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .PHONY: demo test check fast spark lint types imports setup lock wheel clean \
-        bench-overhead bench-disorder bench-windows bench-equality bench-shedding bench-standing bench-page docs plots
+        bench-overhead bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
@@ -68,13 +68,16 @@ bench-standing: setup  ## a million standing aggregates: deferred against naive
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing_spark.py
 
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
-	@$(BIN)/python benchmarks/windows.py --rows 4000000 --no-ordered
+	@$(BIN)/python benchmarks/windows.py --rows 4000000 --no-ordered --warm-up 6 --batches 8
 	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 20 --batches 20
 	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 20 --batches 20 --source json
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
 
 bench-equality: setup  ## streaming results against plain Spark's batch, query by query (ten minutes)
 	@$(BIN)/python benchmarks/equality.py
+
+bench-queries: setup  ## the papers' queries, printed, planned, run and held against their batch
+	@$(BIN)/python benchmarks/papers_queries.py
 
 bench-disorder: setup  ## every method on every trace with two clocks (some minutes)
 	@$(BIN)/python benchmarks/disorder.py

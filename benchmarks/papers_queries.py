@@ -99,7 +99,7 @@ BATCHES = {
 INTRODUCTION = """# The papers' queries
 
 Every query that the five papers print is taken as printed; what two of them say in words is written as it would be said
-here. For each there is the plan (`slackwater explain`). `python benchmarks/papers_queries.py` runs them all on Spark
+here. For each there is the plan (`slackwater explain`). `make bench-queries` runs them all on Spark
 and compares their results with what plain Spark computes as a batch; with `--write` it writes this page."""
 COMPARED = """The results are of a row a second for twenty minutes, up to eight seconds late, in five micro-batches; for
 the query with a DELAY, of twenty rows a second as they happen."""
@@ -281,6 +281,7 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
 def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     """Run a standing query: its last answers, and how many were within their bound of the batch's."""
     import slackwater as sw
+    from slackwater.spark.exchange import replace
     from slackwater.spark.standing_query import standing_query
 
     assert one.query.precision is not None
@@ -297,7 +298,7 @@ def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
             if number:
                 inbox.put(number)
             running.processAllAvailable()
-            clock.write_text(str(int(inbox.parts[number]["ts"].max().timestamp() * 1000)))
+            replace(clock, str(int(inbox.parts[number]["ts"].max().timestamp() * 1000)))
             running.processAllAvailable()
     finally:
         running.stop()

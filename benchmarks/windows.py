@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import statistics
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -38,6 +39,7 @@ FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSyste
 
 def session() -> SparkSession:
     """Two cores, two shuffle partitions."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
