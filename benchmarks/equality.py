@@ -100,12 +100,12 @@ SHAPES = (
 )
 
 
-def sliding(stream: str, length_s: int, slide_s: int, shape: int, chosen: str, wait_s: float) -> Case:
+def sliding(stream: str, length_s: float, slide_s: float, shape: int, chosen: str, wait_s: float) -> Case:
     """A window over time with SLIDE; what cannot be merged has no late panes, and waits until nothing is late."""
-    window = f"window(ts, '{length_s} seconds', '{slide_s} seconds')"
-    rows = f"(SELECT *, {window} AS w FROM {{rows}})"
+    length, slide = (f"{round(1000 * seconds)} milliseconds" for seconds in (length_s, slide_s))
+    rows = f"(SELECT *, window(ts, '{length}', '{slide}') AS w FROM {{rows}})"
     late = "LATE PANES" if chosen in MERGEABLE else "LATE COUNT"
-    clause = f"RANGE {length_s} seconds SLIDE {slide_s} seconds ARRIVAL arrived {late}"
+    clause = f"RANGE {length} SLIDE {slide} ARRIVAL arrived {late}"
     return _native(stream, clause, rows, "w.start AS window_start, w.end AS window_end", shape, chosen, wait_s * 1000)
 
 
@@ -206,7 +206,7 @@ class Trace:
     unit_s: int
 
     def cases(self, turn: int) -> list[Case]:
-        """Nine native and six ordered queries; another turn, other combinations."""
+        """Eleven native and six ordered queries; another turn, other combinations."""
         name, u = self.name, self.unit_s
         wait = 2.0 * u
         longest = float((self.data["ts"].cummax() - self.data["ts"]).dt.total_seconds().max()) + 1
@@ -220,6 +220,9 @@ class Trace:
         picked = [combinations[(turn + 5 * i) % len(combinations)] for i in range(8)]
         found = [windows[w](shape, MERGEABLE[(turn + i) % len(MERGEABLE)]) for i, (w, shape) in enumerate(picked)]
         found.append(sliding(name, 8 * u, 4 * u, turn % 3, AGGREGATES[-1], longest))
+        # so many windows that their panes are put together first
+        found.append(sliding(name, 15 * u, u / 8, (turn + 1) % 3, MERGEABLE[turn % len(MERGEABLE)], wait))
+        found.append(numbered(name, 250, 2, (turn + 2) % 3, MERGEABLE[(turn + 3) % len(MERGEABLE)], 5.0))
         pairs = list(itertools.pairwise(ORDERED_AGGREGATES))
         since = self.data["ts"].quantile(0.2).floor(f"{2 * u}s").strftime("%Y-%m-%d %H:%M:%S")
         return [

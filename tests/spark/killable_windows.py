@@ -68,6 +68,11 @@ TEXTS = {
         f"SELECT sensor, {_VALUES} FROM Sensors [RANGE 60 SLIDE 20 WATTR number LATE PANES] GROUP BY sensor",
         20,
     ),
+    "segments": Text(
+        "within",
+        f"SELECT sensor, {_VALUES} FROM Sensors [RANGE 121 SLIDE 1 WATTR number LATE PANES] GROUP BY sensor",
+        20,
+    ),
     "late_rows": Text(
         "after",
         f"SELECT sensor, {_VALUES} FROM Sensors "

@@ -124,6 +124,8 @@ EXACT = {
     "panes_of_numbers": f"SELECT e - 60 AS window_start, e AS window_end, sensor, {AGGREGATES} "
     f"FROM (SELECT *, explode(sequence(number - number % 20 + 20, number - number % 20 + 60, 20)) AS e "
     f"FROM ({EVENTS})) GROUP BY e, sensor",
+    "segments": f"SELECT e - 121 AS window_start, e AS window_end, sensor, {AGGREGATES} "
+    f"FROM (SELECT *, explode(sequence(number + 1, number + 121)) AS e FROM ({EVENTS})) GROUP BY e, sensor",
     # a row is in the windows that it did not miss
     "late_rows": f"SELECT w.start AS window_start, w.end AS window_end, sensor, {AGGREGATES} "
     f"FROM (SELECT *, window(ts, '6 seconds', '2 seconds') AS w FROM ({EVENTS})) AS rows LEFT ANTI JOIN "

@@ -84,7 +84,9 @@ def _path(plan: Plan) -> str:
     if plan.kind is Kind.TUMBLING:
         return "native: Spark aggregates by window"
     assert plan.pane is not None
-    return f"native: Spark aggregates panes of {print_extent(plan.pane)}, {plan.panes_per_window} make a window"
+    panes = f"native: Spark aggregates panes of {print_extent(plan.pane)}, {plan.panes_per_window} make a window"
+    together = plan.windows_per_segment
+    return f"{panes}; what {together} neighbours share is put together first" if together else panes
 
 
 def _promise(plan: Plan) -> str:
@@ -130,9 +132,11 @@ def _cost(plan: Plan) -> str:
     if plan.kind is Kind.TUMBLING:
         return "state: one entry per group and open window; each row is touched once"
     if plan.in_panes:
+        together, windows = plan.windows_per_segment, plan.windows_per_row
+        dealt = f", each pane some {together + windows / together:.0f} times" if together else ""
         return (
-            f"state: one entry per group and open pane, and per group and open window ({plan.windows_per_row:g}); "
-            "each row is touched once"
+            f"state: one entry per group and open pane, and per group and open window ({windows:g}); "
+            f"each row is touched once{dealt}"
         )
     return f"state: one entry per group and open window; each row is touched {plan.windows_per_row:g} times"
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 from slackwater.language import Extent, Late, Measure, Query, Window
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.slotted import Slotted
 from slackwater.promises import Completeness
+
+_MANY_WINDOWS = 120
 
 
 class Path(enum.Enum):
@@ -85,6 +88,15 @@ class Plan:
     def in_panes(self) -> bool:
         """Whether overlapping windows share panes: every aggregate can be merged."""
         return self.path is Path.NATIVE and all(aggregate.mergeable for aggregate in self.aggregates)
+
+    @property
+    def windows_per_segment(self) -> int:
+        """How many windows are put in a block, whose panes are put together first; 0 if panes go into windows at once.
+
+        With m windows a block, a pane goes into m + n/m segments instead of n windows: least at the root of n. Below
+        some overlap the aggregation that it takes costs more than it spares.
+        """
+        return round(math.sqrt(self.windows_per_row)) if self.in_panes and self.windows_per_row >= _MANY_WINDOWS else 0
 
     @property
     def panes_where_read(self) -> bool:

@@ -23,11 +23,13 @@ from pyspark.sql import functions as F
 from slackwater.language import Late
 from slackwater.names import quoted
 from slackwater.plan import Plan
+from slackwater.plan.aggregates import Part
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.held import held_by
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql
 from slackwater.spark.reconcile import parts_metadata
+from slackwater.spark.segments import Sliding, segments_of
 
 _MS_US = 1000
 _WATERMARKED = {"spark.watermarkDelayMs": 0}
@@ -55,7 +57,12 @@ def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: P
     )
     grouped = _grouped(spark, plan, stream, shared)
     if shared and not one_step:
-        grouped = _combined(plan, grouped, length, slide, pane)
+        sliding = Sliding(length, slide, pane)
+        if plan.windows_per_segment:
+            segments = _in_segments(plan, grouped, sliding)
+            grouped = _in_windows(plan, segments, sliding, "first_end", "last_end")
+        else:
+            grouped = _in_windows(plan, grouped, sliding, sliding.first_end, sliding.last_end)
     return _lowered(plan, grouped, length)
 
 
@@ -105,24 +112,46 @@ def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, shared: bool) -
     return spark.sql(f"{shape.selecting(selected, view)} GROUP BY {groups}")
 
 
-def _combined(plan: Plan, panes: DataFrame, length: int, slide: int, pane: int) -> DataFrame:
-    """The second aggregation: each pane into its windows, parts combined."""
-    start = f"(end - {pane})"
-    first = f"({start} - pmod({start}, {slide}))"  # the last window that begins with or before the pane
-    least = f"(end - {length} + pmod(-(end - {length}), {slide}))"  # the first that still holds its end
-    keys = list(plan.shape.key_names) if plan.shape is not None else []
-    parts = [part for aggregate in plan.aggregates for part in aggregate.parts]
-    copied = panes.selectExpr(
+def _in_segments(plan: Plan, panes: DataFrame, sliding: Sliding) -> DataFrame:
+    """An aggregation between panes and windows: each pane into its segments, parts combined."""
+    keys, parts = _columns(plan)
+    segments = segments_of(panes, sliding, plan.windows_per_segment, keys, [part.name for part in parts])
+    if plan.late is not Late.PANES:
+        segments = segments.where("first_end > close_us")
+    return _aggregated(segments, ["first_end", "last_end", *keys], parts)
+
+
+def _in_windows(plan: Plan, pieces: DataFrame, sliding: Sliding, first_end: str, last_end: str) -> DataFrame:
+    """The last aggregation: each pane or segment into its windows, parts combined."""
+    keys, parts = _columns(plan)
+    copied = pieces.selectExpr(
         "unix_micros(close) AS lifted",
-        f"explode(sequence({least} + {length}, {first} + {length}, {slide}L)) AS end",
+        f"explode(sequence({first_end}, {last_end}, {sliding.slide}L)) AS end",
         *keys,
         *(part.name for part in parts),
     )
-    if plan.late is not Late.PANES:
+    close = f"end - {_MS_US} AS close_us"
+    if plan.late is Late.PANES:
+        close = f"CASE WHEN end <= lifted THEN lifted ELSE end - {_MS_US} END AS close_us"
+    else:
         copied = copied.where("end > lifted")
-    close = F.expr(f"timestamp_micros(CASE WHEN end <= lifted THEN lifted ELSE end - {_MS_US} END)")
-    timed = copied.select(close.alias("close", metadata=_WATERMARKED), "end", *keys, *(part.name for part in parts))
-    return timed.groupBy("close", "end", *keys).agg(*(F.expr(part.combine).alias(part.name) for part in parts))
+    timed = copied.selectExpr(close, "end", *keys, *(part.name for part in parts))
+    if plan.late is Late.PANES:
+        return _aggregated(timed, ["end", *keys], parts)
+    # The event time tells the window: what is no part of the key is in no state.
+    return _aggregated(timed.drop("end"), keys, parts).selectExpr("*", f"unix_micros(close) + {_MS_US} AS end")
+
+
+def _columns(plan: Plan) -> tuple[list[str], list[Part]]:
+    keys = list(plan.shape.key_names) if plan.shape is not None else []
+    return keys, [part for aggregate in plan.aggregates for part in aggregate.parts]
+
+
+def _aggregated(pieces: DataFrame, keys: list[str], parts: list[Part]) -> DataFrame:
+    """Parts combined by ``close_us`` and ``keys``; the event time of the result is ``close``."""
+    close = F.timestamp_micros("close_us").alias("close", metadata=_WATERMARKED)
+    timed = pieces.select(close, *keys, *(part.name for part in parts))
+    return timed.groupBy("close", *keys).agg(*(F.expr(part.combine).alias(part.name) for part in parts))
 
 
 def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:

@@ -41,3 +41,5 @@ WITH n AS (SELECT * FROM names)
 SELECT n.place, window_end AS t, FIRST(value) IGNORE NULLS, COUNT(value, host) AS n, LISTAGG(host, ', ') AS hosts
 FROM Sensors [RANGE 10 minutes SLIDE 5 minutes WATTR TS] AS s JOIN n ON n.sensor = s.sensor
 GROUP BY n.place HAVING COUNT(*) > (SELECT COUNT(*) FROM n)
+---
+SELECT sensor, MAX(value) FROM Sensors [RANGE 10 minutes SLIDE 1 second DRATIO 1%] GROUP BY sensor
