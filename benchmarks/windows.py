@@ -1,12 +1,13 @@
 """Throughput of sliding windows with shared panes against plain Spark, in one run, at saturation.
 
-Micro-batches of a million rows or more, 100 keys, ten seconds of event time each; nothing is written. Rows come from a
-source that costs next to nothing, or as they come to most people, out of files (``--source``). The clock is
-Spark's own: the execution time of the micro-batches after the first few. Processor time is that of the JVM and of
-its Python workers. There is a round before that does not count, so that no query pays for compilation; then all queries
-take turns, and the median of the rounds counts, so that none has the warmer machine. Java goes on compiling for some
-twenty micro-batches after a query's start, by up to half a second of processor time each: a path that costs more a row
-shows what it costs after those (``--warm-up``), and a ratio over few micro-batches is mostly noise (``--batches``).
+Micro-batches of a million rows or more, 100 sensors (``--keys``), ten seconds of event time each; nothing is written.
+Rows come from a source that costs next to nothing, or as they come to most people, out of files (``--source``). The
+clock is Spark's own: the execution time of the micro-batches after the first few. Processor time is that of the JVM and
+of its Python workers. There is a round before that does not count, so that no query pays for compilation; then all
+queries take turns. Machines get faster and slower by half within minutes, so queries are compared inside a round, and
+the median of the rounds counts. Java goes on compiling for some twenty micro-batches after a query's first start, by up
+to half a second of processor time each: a path that costs more a row shows what it costs after those (``--warm-up``),
+and a ratio over few micro-batches is mostly noise (``--batches``, ``--rounds``).
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ def session() -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "8g")  # 4 GB a core, as executors have; less, and every state is a huge object
         .config("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))  # else measured after every row
+        .config("spark.python.unix.domain.socket.enabled", "true")  # cheaper a byte than a connection
+        # A query whose turn comes again finds its code compiled, and Java warm, however many had theirs in between.
+        .config("spark.sql.codegen.cache.maxEntries", "5000")
         # On a local disk Spark's usual one has Hadoop start several processes for each checkpoint file.
         .config("spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
         .getOrCreate()
@@ -64,8 +68,8 @@ FILES = 2  # a micro-batch, one for each core
 class Source:
     """Where rows come from: ten seconds of event time a micro-batch, always the same rows but for their time."""
 
-    def __init__(self, spark: SparkSession, kind: str, folder: Path, batches: int) -> None:
-        self._spark, self._kind, self._folder, self._batches = spark, kind, folder, batches
+    def __init__(self, spark: SparkSession, kind: str, folder: Path, batches: int, keys: int) -> None:
+        self._spark, self._kind, self._folder, self._batches, self._keys = spark, kind, folder, batches, keys
 
     def events(self, rows: int) -> DataFrame:
         """So many rows a micro-batch."""
@@ -88,14 +92,15 @@ class Source:
             .option("startTimestamp", START_US // 1000)
             .load()
         )
-        return raw.select(F.unix_micros("timestamp").alias("start_us"), *_columns("value"))
+        return raw.select(F.unix_micros("timestamp").alias("start_us"), *_columns("value", self._keys))
 
     def _read(self, rows: int) -> DataFrame:
         """Out of files, whose names say when: each micro-batch has its own copies of the same two files."""
         folder = self._folder / f"{self._kind}-{rows}"
         if not folder.exists():
             made = folder.with_suffix(".made")
-            self._spark.range(0, rows, 1, FILES).select(*_columns("id")).write.format(self._kind).save(str(made))
+            columns = _columns("id", self._keys)
+            self._spark.range(0, rows, 1, FILES).select(*columns).write.format(self._kind).save(str(made))
             files = sorted(made.glob(f"part-*.{self._kind}")) + sorted(made.glob(f"part-*.{self._kind}.*"))
             folder.mkdir()
             for batch in range(self._batches):
@@ -109,11 +114,11 @@ class Source:
         return stream.load(str(folder)).select("*", (F.lit(START_US) + batch * BATCH_US).alias("start_us"))
 
 
-def _columns(number: str) -> list[Column]:
+def _columns(number: str, keys: int) -> list[Column]:
     """What a row has, made from its number."""
     return [
         F.pmod(F.xxhash64(number), F.lit(BATCH_US)).alias("within_us"),
-        F.pmod(number, F.lit(100)).alias("sensor"),
+        F.pmod(number, F.lit(keys)).alias("sensor"),
         F.pmod(F.xxhash64(number, F.lit(1)), F.lit(1000)).alias("value"),
     ]
 
@@ -151,7 +156,7 @@ def plain(events: DataFrame, range_s: int, slide_s: int) -> DataFrame:
 
 @dataclass(frozen=True)
 class Rate:
-    """Rows a second of the clock (by the median batch), and rows a second of processor time.
+    """Rows a second of the clock (by the median batch), and rows a second of processor time; or ratios of these.
 
     On a machine that does other things too, only the second can be compared.
     """
@@ -163,6 +168,10 @@ class Rate:
     def median(cls, rates: list[Rate]) -> Rate:
         """Of several rounds."""
         return cls(statistics.median(r.wall for r in rates), statistics.median(r.processor for r in rates))
+
+
+Turns = dict[int, Rate]
+"""What a query had in each round."""
 
 
 def measure(df: DataFrame, batches: int, warm_up: int = WARM_UP) -> Rate:
@@ -202,6 +211,7 @@ def main() -> None:
     """Print rates and ratios; ``--json`` for machines."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=MILLION, help="rows a micro-batch")
+    parser.add_argument("--keys", type=int, default=100, help="sensors")
     parser.add_argument("--batches", type=int, default=3, help="measured micro-batches of a query in a round")
     parser.add_argument("--warm-up", type=int, default=WARM_UP, help="micro-batches of a query that do not count")
     parser.add_argument("--plain", action=argparse.BooleanOptionalAction, default=True, help="plain Spark too")
@@ -219,7 +229,8 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     """Every query in its turn."""
     spark = session()
     spare = 10  # micro-batches that begin while the last ones are looked at
-    source = Source(spark, options.source, folder, max(options.warm_up, WARM_UP) + options.batches + spare)
+    batches = max(options.warm_up, WARM_UP) + options.batches + spare
+    source = Source(spark, options.source, folder, batches, options.keys)
     makers: dict[str, Callable[[int], DataFrame]] = {
         **{f"panes {n}/1": (lambda rows, n=n: ours(spark, source.events(rows), n, 1)) for n in options.overlaps},
     }
@@ -232,40 +243,47 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
             measure(make(options.rows // 20), 1, warm_up=1)
         else:
             measure(make(min(options.rows, MILLION)), options.batches)
-    rounds: dict[str, list[Rate]] = {name: [] for name in makers}
+    rounds: dict[str, Turns] = {name: {} for name in makers}
     for number in range(options.rounds):
         names = list(makers)
         for name in names[number % len(names) :] + names[: number % len(names)]:
             # plain Spark is so much slower that one round of it, in two micro-batches, takes as long as all else
             if name != PLAIN or number == options.rounds - 1:
                 batches, warm_up = (options.batches, options.warm_up) if name != PLAIN else (2, 1)
-                rounds[name].append(measure(makers[name](options.rows), batches, warm_up))
+                rounds[name][number] = measure(makers[name](options.rows), batches, warm_up)
                 if not options.json:
-                    print(f"round {number + 1}  {_line(name, rounds[name][-1])}", flush=True)
+                    print(f"round {number + 1}  {_line(name, rounds[name][number])}", flush=True)
     spark.stop()
-    found = {name: Rate.median(rates) for name, rates in rounds.items()}
+    found = {name: Rate.median(list(turns.values())) for name, turns in rounds.items()}
     if options.json:
         print(json.dumps({name: asdict(rate) for name, rate in found.items()}))
         return
-    print(f"median of {options.rounds} rounds, {options.rows:,} rows a micro-batch, source: {options.source}")
+    print(
+        f"median of {options.rounds} rounds, {options.rows:,} rows a micro-batch of {options.keys:,} sensors, "
+        f"source: {options.source}"
+    )
     for name, rate in found.items():
         print(_line(name, rate))
-    panes = [found[f"panes {overlap}/1"] for overlap in options.overlaps]
-    for words, costs in (
-        ("by the clock", [1 / rate.wall for rate in panes]),
-        ("by processor time", [1 / rate.processor for rate in panes]),
-    ):
-        print(f"overlaps {words}: the dearest row costs {max(costs) / min(costs) - 1:.0%} more than the cheapest")
-    if "panes 60/1" in found:
-        native = found["panes 60/1"]
-        compared = []
-        if options.plain:
-            compared.append(("RANGE 60 s SLIDE 1 s over plain Spark", native, found[PLAIN]))
-        if options.ordered:
-            compared.append((f"ordered path, {SHARDS} shards, over the native path", found[ORDERED], native))
-        for words, one, other in compared:
-            by_clock, by_processor = one.wall / other.wall, one.processor / other.processor
-            print(f"{words}: {by_clock:.2f} times by the clock, {by_processor:.2f} times by processor time")
+    base = f"panes {options.overlaps[0]}/1"
+    costs = [times(rounds[base], rounds[f"panes {overlap}/1"]) for overlap in options.overlaps]
+    for words, by in (("by the clock", [c.wall for c in costs]), ("by processor time", [c.processor for c in costs])):
+        told = ", ".join(f"{overlap}: {cost:.2f}" for overlap, cost in zip(options.overlaps, by, strict=True))
+        print(f"a row's cost by overlap, {words}: {told}; dearest over cheapest {max(by) / min(by) - 1:.0%}")
+    compared = []
+    if options.plain:
+        compared.append(("RANGE 60 s SLIDE 1 s over plain Spark", "panes 60/1", PLAIN))
+    if options.ordered:
+        compared.append((f"ordered path, {SHARDS} shards, over the native path", ORDERED, "panes 60/1"))
+    for words, one, other in compared:
+        if one in rounds and other in rounds:
+            ratio = times(rounds[one], rounds[other])
+            print(f"{words}: {ratio.wall:.2f} times by the clock, {ratio.processor:.2f} times by processor time")
+
+
+def times(one: Turns, other: Turns) -> Rate:
+    """How many times as fast one is as the other: inside each round that both had, the median of the rounds."""
+    both = [(one[number], other[number]) for number in one if number in other]
+    return Rate.median([Rate(a.wall / b.wall, a.processor / b.processor) for a, b in both])
 
 
 def _line(name: str, rate: Rate) -> str:

@@ -124,6 +124,18 @@ def test_published_windows_and_late_panes_make_the_exact_answer(spark: SparkSess
     assert exact.count() > 10
 
 
+@pytest.mark.parametrize("windows", [1, 5, 200])
+def test_a_sum_of_decimals_has_the_type_that_spark_gives_it(spark: SparkSession, tmp_path: Path, windows: int) -> None:
+    total = "SUM(CAST(value AS DECIMAL(10, 2)))"
+    source = FileStream(spark, tmp_path / "in")
+    sw.stream("Sensors", source.read_stream(), time="ts")
+    clause = f"RANGE {windows} minutes SLIDE 1 minute LATE PANES"
+    made = sw.sql(spark, f"SELECT {total} AS total FROM Sensors [{clause}]", location=str(tmp_path / "promise"))
+    plain = source.read_stream().selectExpr(f"{total} AS total").schema["total"].dataType
+    assert made.schema["total"].dataType == plain
+    assert sw.reconcile(spark.createDataFrame([], made.schema)).schema["total"].dataType == plain
+
+
 def test_what_cannot_be_merged_joins_and_having(spark: SparkSession, tmp_path: Path) -> None:
     spark.createDataFrame(
         [("s0", "hall"), ("s1", "hall"), ("s2", "yard")], "sensor string, place string"

@@ -28,7 +28,7 @@ from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.held import held_by
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql
-from slackwater.spark.reconcile import parts_metadata
+from slackwater.spark.reconcile import merged_part, parts_metadata
 from slackwater.spark.segments import Sliding, segments_of
 
 _MS_US = 1000
@@ -130,16 +130,10 @@ def _in_windows(plan: Plan, pieces: DataFrame, sliding: Sliding, first_end: str,
         *keys,
         *(part.name for part in parts),
     )
-    close = f"end - {_MS_US} AS close_us"
-    if plan.late is Late.PANES:
-        close = f"CASE WHEN end <= lifted THEN lifted ELSE end - {_MS_US} END AS close_us"
-    else:
+    if plan.late is not Late.PANES:
         copied = copied.where("end > lifted")
-    timed = copied.selectExpr(close, "end", *keys, *(part.name for part in parts))
-    if plan.late is Late.PANES:
-        return _aggregated(timed, ["end", *keys], parts)
-    # The event time tells the window: what is no part of the key is in no state.
-    return _aggregated(timed.drop("end"), keys, parts).selectExpr("*", f"unix_micros(close) + {_MS_US} AS end")
+    close = f"CASE WHEN end <= lifted THEN lifted ELSE end - {_MS_US} END AS close_us"
+    return _aggregated(copied.selectExpr(close, "*"), ["end", *keys], parts)
 
 
 def _columns(plan: Plan) -> tuple[list[str], list[Part]]:
@@ -151,7 +145,7 @@ def _aggregated(pieces: DataFrame, keys: list[str], parts: list[Part]) -> DataFr
     """Parts combined by ``close_us`` and ``keys``; the event time of the result is ``close``."""
     close = F.timestamp_micros("close_us").alias("close", metadata=_WATERMARKED)
     timed = pieces.select(close, *keys, *(part.name for part in parts))
-    return timed.groupBy("close", *keys).agg(*(F.expr(part.combine).alias(part.name) for part in parts))
+    return timed.groupBy("close", *keys).agg(*(merged_part(timed, part.name, part.combine) for part in parts))
 
 
 def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType
 
 from slackwater.errors import InvalidData, InvalidStream
 from slackwater.names import quoted
@@ -31,6 +32,12 @@ def parts_metadata(plan: Plan) -> dict[str, Any]:
             }
         )
     }
+
+
+def merged_part(parts: DataFrame, name: str, combine: str) -> Column:
+    """A part made of parts, of the type that they have: a sum of decimals would be wider with every step."""
+    merged, kind = F.expr(combine), parts.schema[name].dataType
+    return (merged.cast(kind) if isinstance(kind, DecimalType) else merged).alias(name)
 
 
 def read_published(spark: SparkSession, folder: Path) -> DataFrame:
@@ -57,10 +64,9 @@ def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:
     if described is None:
         raise InvalidStream("no-parts", "the column 'parts' has lost its metadata", "write to Parquet, which keeps it")
     recipe = json.loads(described)
-    merged = (
-        published.select("window_start", "window_end", "parts.*")
-        .groupBy("window_start", "window_end", *recipe["keys"])
-        .agg(*(F.expr(combine).alias(name) for name, combine in recipe["parts"]))
+    parts = published.select("window_start", "window_end", "parts.*")
+    merged = parts.groupBy("window_start", "window_end", *recipe["keys"]).agg(
+        *(merged_part(parts, name, combine) for name, combine in recipe["parts"])
     )
     outputs = [f"{sql} AS {quoted(name)}" for name, sql in recipe["outputs"] if name.lower() not in WINDOW_COLUMNS]
     return merged.selectExpr("window_start", "window_end", *outputs)
