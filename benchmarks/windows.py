@@ -50,6 +50,7 @@ def session() -> SparkSession:
         .config("spark.driver.memory", "8g")  # 4 GB a core, as executors have; less, and every state is a huge object
         .config("spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1))  # else measured after every row
         .config("spark.python.unix.domain.socket.enabled", "true")  # cheaper a byte than a connection
+        .config("spark.buffer.size", str(2**20))  # the same: fewer calls a byte than with Spark's 64 KB
         # A query whose turn comes again finds its code compiled, and Java warm, however many had theirs in between.
         .config("spark.sql.codegen.cache.maxEntries", "5000")
         # On a local disk Spark's usual one has Hadoop start several processes for each checkpoint file.
