@@ -30,13 +30,13 @@ def plan_of(text: str) -> tuple[Plan, Shape]:
 def test_a_key_may_be_named_with_or_without_its_table(selected: str, group: str) -> None:
     _, shape = plan_of(f"SELECT {selected}, COUNT(*) AS n FROM Sensors {WINDOW} AS s GROUP BY {group}")
     assert shape.outputs[0][1] == "__sw_key_0"
-    assert shape.outputs[1][1] == "(part_0_0)"
+    assert shape.outputs[1][1] == "(aggregate_0)"
 
 
 def test_a_key_may_be_an_expression() -> None:
     _, shape = plan_of(f"SELECT value % 2 AS odd, 1 + MAX(value) FROM S {WINDOW} GROUP BY odd")
     assert shape.keys == ("value % 2",)
-    assert [sql for _, sql in shape.outputs] == ["__sw_key_0", "1 + (part_0_0)"]
+    assert [sql for _, sql in shape.outputs] == ["__sw_key_0", "1 + (aggregate_0)"]
 
 
 def test_a_key_is_known_in_any_case_and_by_its_fields() -> None:
@@ -48,7 +48,7 @@ def test_a_key_is_known_in_any_case_and_by_its_fields() -> None:
         "__sw_key_0",
         "__sw_key_1.kind",
         "__sw_key_1.more.x",
-        "(part_0_0)",
+        "(aggregate_0)",
     ]
 
 
@@ -78,7 +78,7 @@ def test_a_hint_that_moves_results_is_refused(hint: str, word: str) -> None:
 
 def test_having_may_name_an_output() -> None:
     plan, shape = plan_of(f"SELECT COUNT(*) AS n FROM S {WINDOW} HAVING n > 3 AND MAX(v) > 1")
-    assert shape.having == "((part_0_0)) > 3 AND (part_1_0) > 1"
+    assert shape.having == "((aggregate_0)) > 3 AND (aggregate_1) > 1"
     assert [aggregate.sql for aggregate in plan.aggregates] == ["COUNT(*)", "MAX(v)"]
 
 
@@ -117,7 +117,7 @@ def test_what_spark_cannot_do_over_a_stream_is_refused(text: str) -> None:
 def test_within_an_aggregate_a_name_is_the_inputs() -> None:
     plan, shape = plan_of(f"SELECT sensor, MAX(value) AS value FROM S {WINDOW} GROUP BY sensor HAVING MAX(value) > 3")
     assert [aggregate.sql for aggregate in plan.aggregates] == ["MAX(value)"]
-    assert shape.having == "(part_0_0) > 3"
+    assert shape.having == "(aggregate_0) > 3"
 
 
 def test_a_query_within_the_query_is_left_alone() -> None:
@@ -126,7 +126,7 @@ def test_a_query_within_the_query_is_left_alone() -> None:
         "HAVING COUNT(*) > (SELECT COUNT(*) FROM names)"
     )
     assert [aggregate.sql for aggregate in plan.aggregates] == ["COUNT(*)"]
-    assert shape.having == "(part_0_0) > (SELECT COUNT(*) FROM names)"
+    assert shape.having == "(aggregate_0) > (SELECT COUNT(*) FROM names)"
     assert shape.outputs[1] == ("most", "(SELECT MAX(x) FROM names)")
 
 
@@ -150,7 +150,7 @@ def test_a_cte_is_written_out_with_what_it_reads_itself() -> None:
     )
     read = "(SELECT * FROM names) AS `names`"
     assert shape.source.filled("stream") == f"FROM stream AS `S` JOIN (SELECT id FROM {read}) AS `m`(a) ON m.a = S.id"
-    assert shape.having == f"(part_0_0) > (SELECT COUNT(*) FROM {read})"
+    assert shape.having == f"(aggregate_0) > (SELECT COUNT(*) FROM {read})"
     assert shape.outer is None
 
 
@@ -219,7 +219,7 @@ def test_the_window_may_come_out_under_another_name() -> None:
     _, shape = plan_of(
         f"SELECT window_start, s.window_end AS t, window_end - window_start AS length, MAX(v) AS m FROM S {WINDOW} AS s"
     )
-    assert shape.outputs == (("t", "window_end"), ("length", "window_end - window_start"), ("m", "(part_0_0)"))
+    assert shape.outputs == (("t", "window_end"), ("length", "window_end - window_start"), ("m", "(aggregate_0)"))
 
 
 def test_a_key_of_the_window_alone_is_no_key() -> None:
@@ -249,7 +249,7 @@ def test_a_column_that_is_only_known_from_the_schema_goes_first_too() -> None:
 
 def test_an_output_may_name_one_before_it() -> None:
     _, shape = plan_of(f"SELECT COUNT(*) AS n, n * 2 AS twice, FILTER(COLLECT_LIST(v), x -> x > n) FROM S {WINDOW}")
-    assert [sql for _, sql in shape.outputs[:2]] == ["(part_0_0)", "((part_0_0)) * 2"]
+    assert [sql for _, sql in shape.outputs[:2]] == ["(aggregate_0)", "((aggregate_0)) * 2"]
 
 
 def test_without_a_window_the_query_is_sparks_own() -> None:

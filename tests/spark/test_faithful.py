@@ -153,8 +153,10 @@ def test_both_routes_of_a_window_say_the_same(spark: SparkSession) -> None:
     panes = f"{shape.selecting(', '.join(lifted), 'rows_of_a_window')} GROUP BY {groups}"
     carried = ", ".join(shape.key_names)
     combined = ", ".join(f"{part.combine} AS {part.name}" for part in parts)
+    answers = ", ".join(f"{a.lower} AS aggregate_{i}" for i, a in enumerate(plan.aggregates))
     windows = f"SELECT {carried}, {combined} FROM ({panes}) GROUP BY {carried}"
     merged = ", ".join(f"{sql} AS {name}" for name, sql in shape.outputs)
+    windows = f"SELECT *, {answers} FROM ({windows})"
     assert answer(spark, f"SELECT {merged} FROM ({windows}) WHERE {shape.having}") == exact
     assert len(exact[1]) > 2
 

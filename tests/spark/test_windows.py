@@ -124,16 +124,49 @@ def test_published_windows_and_late_panes_make_the_exact_answer(spark: SparkSess
     assert exact.count() > 10
 
 
+# Aggregates of what is no double, each with a way to write it.
+TYPED = {
+    "total": "SUM(CAST(value AS DECIMAL(10, 2)))",
+    "mean": "AVG(CAST(value AS DECIMAL(10, 2)))",
+    "mean_high": "AVG(CAST(value AS DECIMAL(24, 12))) FILTER (WHERE value > 50)",
+    "mean_of_none": "AVG(CAST(value AS DECIMAL(10, 2))) FILTER (WHERE value < 0)",
+    "mean_delay": "AVG(arrived - ts)",
+    "mean_number": "AVG(id)",
+    "spread": "STDDEV(CAST(value AS DECIMAL(10, 2)))",
+    "most": "MAX(CAST(value AS DECIMAL(10, 2)))",
+    "numbers": "COUNT(DISTINCT id)",
+    "low": "PERCENTILE_APPROX(id, 0)",
+    "edges": "PERCENTILE_APPROX(CAST(value AS DECIMAL(10, 2)), array(0, 1))",
+}
+
+
 @pytest.mark.parametrize("windows", [1, 5, 200])
-def test_a_sum_of_decimals_has_the_type_that_spark_gives_it(spark: SparkSession, tmp_path: Path, windows: int) -> None:
-    total = "SUM(CAST(value AS DECIMAL(10, 2)))"
+def test_aggregates_have_the_types_that_spark_gives_them(spark: SparkSession, tmp_path: Path, windows: int) -> None:
+    said = ", ".join(f"{sql} AS {name}" for name, sql in TYPED.items())
     source = FileStream(spark, tmp_path / "in")
     sw.stream("Sensors", source.read_stream(), time="ts")
     clause = f"RANGE {windows} minutes SLIDE 1 minute LATE PANES"
-    made = sw.sql(spark, f"SELECT {total} AS total FROM Sensors [{clause}]", location=str(tmp_path / "promise"))
-    plain = source.read_stream().selectExpr(f"{total} AS total").schema["total"].dataType
-    assert made.schema["total"].dataType == plain
-    assert sw.reconcile(spark.createDataFrame([], made.schema)).schema["total"].dataType == plain
+    made = sw.sql(spark, f"SELECT {said} FROM Sensors [{clause}]", location=str(tmp_path / "promise"))
+    empty = spark.createDataFrame([], source.read_stream().schema)
+    plain = dict(empty.selectExpr(*(f"{sql} AS {name}" for name, sql in TYPED.items())).dtypes)
+    assert {name: kind for name, kind in made.dtypes if name in plain} == plain
+    exact = sw.reconcile(spark.createDataFrame([], made.schema))
+    assert {name: kind for name, kind in exact.dtypes if name in plain} == plain
+
+
+@pytest.mark.parametrize("length", [4, 8])
+def test_decimals_and_intervals_are_what_spark_makes_of_them(spark: SparkSession, tmp_path: Path, length: int) -> None:
+    said = ", ".join(f"{sql} AS {name}" for name, sql in TYPED.items())
+    window = f"[RANGE {length} seconds SLIDE 4 seconds ARRIVAL arrived LATE PANES]"
+    source, published, promise = run(spark, tmp_path, f"SELECT sensor, {said} FROM Sensors {window} GROUP BY sensor")
+    source.read_batch().createOrReplaceTempView("all_rows")
+    exact = spark.sql(
+        f"SELECT w.start AS window_start, w.end AS window_end, sensor, {said} "
+        f"FROM (SELECT *, window(ts, '{length} seconds', '4 seconds') AS w FROM all_rows) GROUP BY w, sensor"
+    ).where(F.col("window_end") <= F.lit(promise.heartbeat))
+    found = sw.reconcile(published).where(F.col("window_end") <= F.lit(promise.heartbeat))
+    assert values(found) == values(exact)
+    assert exact.count() > 10
 
 
 def test_what_cannot_be_merged_joins_and_having(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,11 +18,15 @@ from slackwater.plan.recipes import RECIPES, Recipe, distinct_exactly, distinct_
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One column that a pane keeps for an aggregate; ``lift`` and ``combine`` are Spark SQL."""
+    """One column that a pane keeps for an aggregate; ``lift`` and ``combine`` are Spark SQL.
+
+    ``exact_lift`` takes the place of ``lift`` where Spark's own aggregate is no double: of decimals and intervals.
+    """
 
     name: str
     lift: str
     combine: str
+    exact_lift: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,11 @@ class Aggregate:
     def mergeable(self) -> bool:
         """Whether panes can be combined to it."""
         return bool(self.parts)
+
+
+def column_of(number: int) -> str:
+    """The column that holds the answer of a query's aggregate, by its number."""
+    return f"aggregate_{number}"
 
 
 _OF_NULLS = ("FIRST", "LAST", "ANY_VALUE")
@@ -111,7 +120,8 @@ def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
     filtered = "" if condition is None else f" FILTER (WHERE {condition})"
     names = [f"part_{index}_{i}" for i in range(len(pairs))]
     parts = tuple(
-        Part(part, lift + filtered, combine.format(part)) for part, (lift, combine) in zip(names, pairs, strict=True)
+        Part(part, lift + filtered, combine.format(part), *(f"{other}{filtered}" for other in others))
+        for part, (lift, combine, *others) in zip(names, pairs, strict=True)
     )
     # What means something else here than in Spark, or what Spark cannot do over a stream, is computed by its parts.
     plain = lower.format(parts[0].lift) if distinct or name in ("FIRST", "LAST") else _in_order(said)

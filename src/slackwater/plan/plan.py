@@ -37,8 +37,8 @@ class Kind(enum.Enum):
 class Shape:
     """The SELECT around the windowed stream, taken apart; expressions are Spark SQL.
 
-    ``outputs`` are (name, expression over keys and parts) for the merged route; ``plain_outputs`` the same
-    with the aggregates computed from rows, ``ordered_outputs`` with the columns that the window operator fills.
+    ``outputs`` are (name, expression over keys and aggregates, each a column of its own); ``plain_outputs`` the same
+    with the aggregates computed from rows at once.
     ``key_names`` are the columns that carry the group keys.
     """
 
@@ -46,10 +46,8 @@ class Shape:
     key_names: tuple[str, ...]
     outputs: tuple[tuple[str, str], ...]
     plain_outputs: tuple[tuple[str, str], ...]
-    ordered_outputs: tuple[tuple[str, str], ...]
     having: str | None
     plain_having: str | None
-    ordered_having: str | None
     hint: str  # "/*+ … */ ", or nothing
     source: Slotted  # "FROM … WHERE …", with a place for the stream
     alias: str

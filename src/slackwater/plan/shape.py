@@ -11,7 +11,7 @@ from slackwater.language import Query, spark_sql
 from slackwater.language.text import located
 from slackwater.language.tree import tables_of
 from slackwater.names import quoted
-from slackwater.plan.aggregates import Aggregate, take_apart
+from slackwater.plan.aggregates import Aggregate, column_of, take_apart
 from slackwater.plan.beside import refuse_beside, refuse_calls
 from slackwater.plan.ctes import write_out
 from slackwater.plan.functions import is_aggregate
@@ -69,27 +69,21 @@ def take_shape(
         errors.append((SHED_RATIO, len(aggregates)))
         aggregates.append(shed_ratio(len(aggregates), weighed or "1D"))
     names = [f"__sw_key_{number}" for number in range(len(keys))]
-    values = {
-        "merged": [a.lower if a.mergeable else a.plain for a in aggregates],
-        "plain": [a.plain for a in aggregates],
-        "ordered": [f"aggregate_{number}" for number in range(len(aggregates))],
-    }
-    carried = {"merged": names, "plain": [], "ordered": names}  # the plain route groups by the keys themselves
-    said: dict[str, tuple[tuple[str, str], ...]] = {}
-    judged: dict[str, str | None] = {}
-    for mode in values:
-        found = [(name, rewritten(body, keys, carried[mode], calls, values[mode])) for name, body in outputs]
-        said[mode] = (*found, *((name, values[mode][number]) for name, number in errors))
-        judged[mode] = None if judge is None else rewritten(judge, keys, carried[mode], calls, values[mode])
+    columns = [column_of(number) for number in range(len(aggregates))]
+    said: list[tuple[tuple[str, str], ...]] = []
+    judged: list[str | None] = []
+    # Aggregates in columns of their own, and computed from rows at once, where the keys are there themselves
+    for carried, values in ((names, columns), ([], [a.plain for a in aggregates])):
+        found = [(name, rewritten(body, keys, carried, calls, values)) for name, body in outputs]
+        said.append((*found, *((name, values[number]) for name, number in errors)))
+        judged.append(None if judge is None else rewritten(judge, keys, carried, calls, values))
     shape = Shape(
         keys=tuple(spark_sql(key) for key in keys),
         key_names=tuple(names),
-        outputs=said["merged"],
-        plain_outputs=said["plain"],
-        ordered_outputs=said["ordered"],
-        having=judged["merged"],
-        plain_having=judged["plain"],
-        ordered_having=judged["ordered"],
+        outputs=said[0],
+        plain_outputs=said[1],
+        having=judged[0],
+        plain_having=judged[1],
         hint="" if select.args.get("hint") is None else f"{spark_sql(select.args['hint']).strip()} ",
         source=_source(select, copied, alias),
         alias=alias,

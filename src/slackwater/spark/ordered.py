@@ -18,7 +18,6 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import (
-    DoubleType,
     NumericType,
     StringType,
     StructField,
@@ -30,7 +29,7 @@ from slackwater.kernel import WindowSpec, panes_of, takes_panes
 from slackwater.language import Measure
 from slackwater.names import quoted
 from slackwater.plan import Kind, Plan
-from slackwater.plan.planner import SHED_WEIGHT
+from slackwater.plan.aggregates import column_of
 from slackwater.spark.advance import STATE_FIELDS, advance_shard
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.held import held_by
@@ -38,6 +37,7 @@ from slackwater.spark.json_key import as_json, from_json
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql, origin_of
 from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, packer, result_opener
+from slackwater.spark.plain_types import plain_types
 from slackwater.spark.results import observe_parcels, observe_results
 from slackwater.spark.types import type_text
 from slackwater.spark.workers import settle_worker
@@ -55,7 +55,7 @@ def ordered_windows(
     shape = plan.shape
     assert shape is not None
     on_time = observed.where("__sw_event_us >= coalesce(__sw_heartbeat_us, __sw_event_us)")
-    keys, types = plain_types(spark, plan)
+    keys, types = _types(spark, plan, observed.schema)
     group = group_key(plan, keys)
     rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"), group)
     window = _spec(spark, plan)
@@ -75,7 +75,7 @@ def ordered_windows(
     parcels = stream.groupBy("shard").applyInPandasWithState(
         advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.EventTimeTimeout
     )
-    if shape.ordered_having is None:
+    if shape.having is None:
         parcels = observe_parcels(parcels, promise.name)
     # Nothing is null but a text for a key, and Spark need not look for it; a start that is known does not travel.
     values = [f"value_{i} double NOT NULL" for i in range(len(window.aggregates))]
@@ -88,7 +88,7 @@ def ordered_windows(
         opened = parcels.mapInArrow(result_opener(group.whole), ", ".join(["start bigint NOT NULL", *opening]))
     results = _lowered(plan, opened, group, types)
     # HAVING judges results one by one, and what it leaves out is not published
-    return results if shape.ordered_having is None else observe_results(results, promise.name)
+    return results if shape.having is None else observe_results(results, promise.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,37 +172,23 @@ def _lowered(plan: Plan, results: DataFrame, group: GroupKey, kinds: list[str]) 
     column = itertools.count()
     for i, (aggregate, kind) in enumerate(zip(plan.aggregates, kinds, strict=True)):
         values = [f"IF(isnan(value_{n}), NULL, value_{n})" for n in itertools.islice(column, len(aggregate.operator))]
-        columns.append(f"CAST({aggregate.operator_lower.format(*values)} AS {kind}) AS aggregate_{i}")
+        columns.append(f"CAST({aggregate.operator_lower.format(*values)} AS {kind}) AS {column_of(i)}")
     columns += [f"{out} AS {name}" for out, name in zip(group.out, shape.key_names, strict=True)]
     named = results.selectExpr(*columns)
-    if shape.ordered_having is not None:
-        named = named.where(shape.ordered_having)
-    outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.ordered_outputs]
+    if shape.having is not None:
+        named = named.where(shape.having)
+    outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.outputs]
     return named.selectExpr("window_start", "window_end", *outputs)
 
 
-def plain_types(spark: SparkSession, plan: Plan) -> tuple[list[str], list[str]]:
+def _types(spark: SparkSession, plan: Plan, rows: StructType) -> tuple[list[str], list[str]]:
     """The types that Spark would give keys and aggregates; refuses what is no number."""
-    shape = plan.shape
-    assert shape is not None
-    view = f"slackwater_types_{next(_VIEWS)}"
-    schema = StructType([*spark.table(plan.stream).schema.fields])
-    if plan.window.delay_ms is not None:
-        schema = schema.add(SHED_WEIGHT, DoubleType())
-    empty = spark.createDataFrame([], schema)
-    empty.createOrReplaceTempView(view)
-    keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
-    values = [f"{a.plain} AS aggregate_{i}" for i, a in enumerate(plan.aggregates)]
-    group = f" GROUP BY {', '.join(shape.keys)}" if shape.keys else ""
-    fields = spark.sql(shape.selecting(", ".join([*keys, *values]), view) + group).schema.fields
-    spark.catalog.dropTempView(view)
-    for field, aggregate in zip(fields[len(keys) :], plan.aggregates, strict=True):
-        if not isinstance(field.dataType, NumericType):
+    keys, kinds = plain_types(spark, plan, rows)
+    for kind, aggregate in zip(kinds, plan.aggregates, strict=True):
+        if not isinstance(kind, NumericType):
             raise InvalidStream(
                 "not-a-number",
-                f"{aggregate.sql} is a {field.dataType.simpleString()}, and windows without SLIDE take numbers",
+                f"{aggregate.sql} is a {kind.simpleString()}, and windows without SLIDE take numbers",
                 "add SLIDE, or turn it into a number",
             )
-    return [type_text(field.dataType) for field in fields[: len(keys)]], [
-        type_text(field.dataType) for field in fields[len(keys) :]
-    ]
+    return [type_text(key) for key in keys], [type_text(kind) for kind in kinds]

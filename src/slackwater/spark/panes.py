@@ -19,17 +19,20 @@ import math
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DoubleType
 
 from slackwater.language import Late
 from slackwater.names import quoted
 from slackwater.plan import Plan
-from slackwater.plan.aggregates import Part
+from slackwater.plan.aggregates import Part, column_of
 from slackwater.spark.heartbeats import under_heartbeat
 from slackwater.spark.held import held_by
 from slackwater.spark.keeper import PromiseSpec
 from slackwater.spark.numbers import edge_sql
+from slackwater.spark.plain_types import plain_types
 from slackwater.spark.reconcile import merged_part, parts_metadata
 from slackwater.spark.segments import Sliding, segments_of
+from slackwater.spark.types import type_text
 
 _MS_US = 1000
 _WATERMARKED = {"spark.watermarkDelayMs": 0}
@@ -55,7 +58,8 @@ def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: P
         spec.name,
         held_by(plan),
     )
-    grouped = _grouped(spark, plan, stream, shared)
+    kinds = plain_types(spark, plan, stream.schema)[1] if shared else []
+    grouped = _grouped(spark, plan, stream, kinds)
     if shared and not one_step:
         sliding = Sliding(length, slide, pane)
         if plan.windows_per_segment:
@@ -63,7 +67,7 @@ def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: P
             grouped = _in_windows(plan, segments, sliding, "first_end", "last_end")
         else:
             grouped = _in_windows(plan, grouped, sliding, sliding.first_end, sliding.last_end)
-    return _lowered(plan, grouped, length)
+    return _lowered(plan, grouped, length, kinds)
 
 
 def _with_pane(rows: DataFrame, pane: int) -> DataFrame:
@@ -93,23 +97,31 @@ def _close(end: Column, heartbeat: Column) -> Column:
     return F.when(end <= heartbeat, heartbeat).otherwise(end - _MS_US)
 
 
-def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, shared: bool) -> DataFrame:
-    """The first aggregation, in the query's own words: joins, WHERE and keys are Spark's business."""
+def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, kinds: list[DataType]) -> DataFrame:
+    """The first aggregation, in the query's own words: joins, WHERE and keys are Spark's business.
+
+    It makes parts of aggregates of these ``kinds``; without them, their answers at once.
+    """
     shape = plan.shape
     assert shape is not None
     view = f"slackwater_{next(_VIEWS)}"
     stream.createOrReplaceTempView(view)
     own = quoted(shape.alias)
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
-    if shared:
-        values = [f"{part.lift} AS {part.name}" for aggregate in plan.aggregates for part in aggregate.parts]
+    if kinds:
+        with_kinds = zip(plan.aggregates, kinds, strict=True)
+        values = [f"{_lift(part, kind)} AS {part.name}" for a, kind in with_kinds for part in a.parts]
     else:
         values = [f"{sql} AS output_{i}" for i, (_, sql) in enumerate(shape.plain_outputs)]
         values += [f"{shape.plain_having} AS having"] if shape.plain_having else []
     selected = ", ".join([f"{own}.__sw_close AS close", f"{own}.__sw_end AS end", *keys, *values])
-    edges = [] if shared else [f"{own}.window_start", f"{own}.window_end"]
+    edges = [] if kinds else [f"{own}.window_start", f"{own}.window_end"]
     groups = ", ".join([f"{own}.__sw_close", f"{own}.__sw_end", *edges, *shape.keys])
     return spark.sql(f"{shape.selecting(selected, view)} GROUP BY {groups}")
+
+
+def _lift(part: Part, kind: DataType) -> str:
+    return part.lift if part.exact_lift is None or isinstance(kind, DoubleType) else part.exact_lift
 
 
 def _in_segments(plan: Plan, panes: DataFrame, sliding: Sliding) -> DataFrame:
@@ -148,7 +160,7 @@ def _aggregated(pieces: DataFrame, keys: list[str], parts: list[Part]) -> DataFr
     return timed.groupBy("close", *keys).agg(*(merged_part(timed, part.name, part.combine) for part in parts))
 
 
-def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:
+def _lowered(plan: Plan, windows: DataFrame, length: int, kinds: list[DataType]) -> DataFrame:
     """The answer out of parts: window, late, outputs; HAVING."""
     shape = plan.shape
     assert shape is not None
@@ -156,7 +168,9 @@ def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:
     named = windows.selectExpr(
         "*", f"{start} AS window_start", f"{end} AS window_end", f"unix_micros(close) > end - {_MS_US} AS late"
     )
+    answers = _answers(plan, windows, kinds) if plan.in_panes else []
     if plan.in_panes:
+        named = named.selectExpr("*", *answers)
         if shape.having is not None:
             named = named.where(shape.having)
         outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.outputs]
@@ -171,6 +185,16 @@ def _lowered(plan: Plan, windows: DataFrame, length: int) -> DataFrame:
         "window_start",
         "window_end",
         "late",
-        F.struct(*parts).alias("parts", metadata=parts_metadata(plan)),
+        F.struct(*parts).alias("parts", metadata=parts_metadata(plan, answers)),
         *(F.expr(output) for output in outputs),
     )
+
+
+def _answers(plan: Plan, windows: DataFrame, kinds: list[DataType]) -> list[str]:
+    """Each aggregate out of its parts, in a column of its own, of the type that plain Spark would give it."""
+    named = []
+    for number, (aggregate, kind) in enumerate(zip(plan.aggregates, kinds, strict=True)):
+        told, meant = type_text(windows.selectExpr(aggregate.lower).schema[0].dataType), type_text(kind)
+        answer = aggregate.lower if told == meant else f"CAST({aggregate.lower} AS {meant})"
+        named.append(f"{answer} AS {column_of(number)}")
+    return named

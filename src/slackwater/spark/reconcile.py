@@ -19,8 +19,8 @@ from slackwater.plan.rewriting import WINDOW_COLUMNS
 PARTS_METADATA = "slackwater"
 
 
-def parts_metadata(plan: Plan) -> dict[str, Any]:
-    """What is needed to merge parts again, to be kept with the column that holds them."""
+def parts_metadata(plan: Plan, answers: list[str]) -> dict[str, Any]:
+    """What is needed to merge parts again, to be kept with the column that holds them; ``answers`` are made of them."""
     shape = plan.shape
     assert shape is not None
     return {
@@ -28,6 +28,7 @@ def parts_metadata(plan: Plan) -> dict[str, Any]:
             {
                 "keys": list(shape.key_names),
                 "parts": [[part.name, part.combine] for a in plan.aggregates for part in a.parts],
+                "answers": answers,
                 "outputs": [[name, sql] for name, sql in shape.outputs],
             }
         )
@@ -69,4 +70,5 @@ def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:
         *(merged_part(parts, name, combine) for name, combine in recipe["parts"])
     )
     outputs = [f"{sql} AS {quoted(name)}" for name, sql in recipe["outputs"] if name.lower() not in WINDOW_COLUMNS]
-    return merged.selectExpr("window_start", "window_end", *outputs)
+    # what was written before answers had columns of their own has none
+    return merged.selectExpr("*", *recipe.get("answers", [])).selectExpr("window_start", "window_end", *outputs)
