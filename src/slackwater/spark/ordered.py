@@ -55,7 +55,7 @@ def ordered_windows(
     shape = plan.shape
     assert shape is not None
     on_time = observed.where("__sw_event_us >= coalesce(__sw_heartbeat_us, __sw_event_us)")
-    keys, types = _types(spark, plan, observed.schema)
+    keys, types = _types(spark, plan, observed)
     group = group_key(plan, keys)
     rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"), group)
     window = _spec(spark, plan)
@@ -181,7 +181,7 @@ def _lowered(plan: Plan, results: DataFrame, group: GroupKey, kinds: list[str]) 
     return named.selectExpr("window_start", "window_end", *outputs)
 
 
-def _types(spark: SparkSession, plan: Plan, rows: StructType) -> tuple[list[str], list[str]]:
+def _types(spark: SparkSession, plan: Plan, rows: DataFrame) -> tuple[list[str], list[str]]:
     """The types that Spark would give keys and aggregates; refuses what is no number."""
     keys, kinds = plain_types(spark, plan, rows)
     for kind, aggregate in zip(kinds, plan.aggregates, strict=True):

@@ -58,7 +58,7 @@ def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: P
         spec.name,
         held_by(plan),
     )
-    kinds = plain_types(spark, plan, stream.schema)[1] if shared else []
+    kinds = plain_types(spark, plan, stream)[1] if shared else []
     grouped = _grouped(spark, plan, stream, kinds)
     if shared and not one_step:
         sliding = Sliding(length, slide, pane)
@@ -192,9 +192,11 @@ def _lowered(plan: Plan, windows: DataFrame, length: int, kinds: list[DataType])
 
 def _answers(plan: Plan, windows: DataFrame, kinds: list[DataType]) -> list[str]:
     """Each aggregate out of its parts, in a column of its own, of the type that plain Spark would give it."""
-    named = []
-    for number, (aggregate, kind) in enumerate(zip(plan.aggregates, kinds, strict=True)):
-        told, meant = type_text(windows.selectExpr(aggregate.lower).schema[0].dataType), type_text(kind)
-        answer = aggregate.lower if told == meant else f"CAST({aggregate.lower} AS {meant})"
-        named.append(f"{answer} AS {column_of(number)}")
-    return named
+    lowers = [aggregate.lower for aggregate in plan.aggregates]
+    own = [type_text(field.dataType) for field in windows.selectExpr(*lowers).schema.fields]
+    plain = [type_text(kind) for kind in kinds]
+    cast = (
+        lower if mine == meant else f"CAST({lower} AS {meant})"
+        for lower, mine, meant in zip(lowers, own, plain, strict=True)
+    )
+    return [f"{answer} AS {column_of(number)}" for number, answer in enumerate(cast)]

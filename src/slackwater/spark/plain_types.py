@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 
-from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
 from slackwater.plan import Plan
 from slackwater.plan.aggregates import column_of
@@ -13,12 +13,12 @@ from slackwater.plan.aggregates import column_of
 _VIEWS = itertools.count()
 
 
-def plain_types(spark: SparkSession, plan: Plan, rows: StructType) -> tuple[list[DataType], list[DataType]]:
-    """The types of keys and of aggregates over rows of this schema; Spark is asked, over none of them."""
+def plain_types(spark: SparkSession, plan: Plan, rows: DataFrame) -> tuple[list[DataType], list[DataType]]:
+    """The types of keys and of aggregates over these rows, none of which is read."""
     shape = plan.shape
     assert shape is not None
     view = f"slackwater_types_{next(_VIEWS)}"
-    spark.createDataFrame([], rows).createOrReplaceTempView(view)
+    rows.createOrReplaceTempView(view)
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
     values = [f"{a.plain} AS {column_of(i)}" for i, a in enumerate(plan.aggregates)]
     group = f" GROUP BY {', '.join(shape.keys)}" if shape.keys else ""
