@@ -69,8 +69,9 @@ bench-standing: setup  ## a million standing aggregates: deferred against naive
 
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
 	@$(BIN)/python benchmarks/windows.py --rows 16000000 --no-ordered --warm-up 4 --batches 4 --rounds 5
-	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 30 --batches 30
+	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 12 --batches 12 --rounds 7
 	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 10 --batches 10 --rounds 2 --source json
+	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 10 --batches 10 --source parquet
 	@$(BIN)/python benchmarks/windows.py --keys 2000 --no-plain --no-ordered --warm-up 6 --batches 8
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
 
