@@ -268,6 +268,8 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     base = f"panes {options.overlaps[0]}/1"
     costs = [times(rounds[base], rounds[f"panes {overlap}/1"]) for overlap in options.overlaps]
     for words, by in (("by the clock", [c.wall for c in costs]), ("by processor time", [c.processor for c in costs])):
+        if len(by) < 2:
+            continue
         told = ", ".join(f"{overlap}: {cost:.2f}" for overlap, cost in zip(options.overlaps, by, strict=True))
         print(f"a row's cost by overlap, {words}: {told}; dearest over cheapest {max(by) / min(by) - 1:.0%}")
     compared = []

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from slackwater.language import parse, spark_sql
 from slackwater.plan import make_plan
+from slackwater.plan.aggregates import column_of
 
 pytestmark = pytest.mark.spark
 
@@ -153,7 +154,7 @@ def test_both_routes_of_a_window_say_the_same(spark: SparkSession) -> None:
     panes = f"{shape.selecting(', '.join(lifted), 'rows_of_a_window')} GROUP BY {groups}"
     carried = ", ".join(shape.key_names)
     combined = ", ".join(f"{part.combine} AS {part.name}" for part in parts)
-    answers = ", ".join(f"{a.lower} AS aggregate_{i}" for i, a in enumerate(plan.aggregates))
+    answers = ", ".join(f"{a.lower} AS {column_of(i)}" for i, a in enumerate(plan.aggregates))
     windows = f"SELECT {carried}, {combined} FROM ({panes}) GROUP BY {carried}"
     merged = ", ".join(f"{sql} AS {name}" for name, sql in shape.outputs)
     windows = f"SELECT *, {answers} FROM ({windows})"

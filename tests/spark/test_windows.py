@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -124,7 +125,7 @@ def test_published_windows_and_late_panes_make_the_exact_answer(spark: SparkSess
     assert exact.count() > 10
 
 
-# Aggregates of what is no double, each with a way to write it.
+# Aggregates whose type is not simply that of the parts that panes keep for them.
 TYPED = {
     "total": "SUM(CAST(value AS DECIMAL(10, 2)))",
     "mean": "AVG(CAST(value AS DECIMAL(10, 2)))",
@@ -167,6 +168,15 @@ def test_decimals_and_intervals_are_what_spark_makes_of_them(spark: SparkSession
     found = sw.reconcile(published).where(F.col("window_end") <= F.lit(promise.heartbeat))
     assert values(found) == values(exact)
     assert exact.count() > 10
+
+
+def test_tables_whose_outputs_are_made_of_parts_are_still_merged(spark: SparkSession) -> None:
+    """As they were written before aggregates had columns of their own."""
+    recipe = {"keys": [], "parts": [["part_0_0", "SUM(part_0_0)"]], "outputs": [["n", "(part_0_0) + 1"]]}
+    parts = F.struct("part_0_0").alias("parts", metadata={"slackwater": json.dumps(recipe)})
+    counts = spark.createDataFrame([(0, 2, False), (0, 3, True)], "at long, part_0_0 long, late boolean")
+    edges = [F.timestamp_seconds("at").alias(name) for name in ("window_start", "window_end")]
+    assert [row["n"] for row in sw.reconcile(counts.select(*edges, "late", parts)).collect()] == [6]
 
 
 def test_what_cannot_be_merged_joins_and_having(spark: SparkSession, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def _close(end: Column, heartbeat: Column) -> Column:
 def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, kinds: list[DataType]) -> DataFrame:
     """The first aggregation, in the query's own words: joins, WHERE and keys are Spark's business.
 
-    It makes parts of aggregates of these ``kinds``; without them, their answers at once.
+    In panes it makes parts of the aggregates, whose types are ``kinds``; else their answers at once.
     """
     shape = plan.shape
     assert shape is not None
@@ -108,14 +108,14 @@ def _grouped(spark: SparkSession, plan: Plan, stream: DataFrame, kinds: list[Dat
     stream.createOrReplaceTempView(view)
     own = quoted(shape.alias)
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
-    if kinds:
+    if plan.in_panes:
         with_kinds = zip(plan.aggregates, kinds, strict=True)
         values = [f"{_lift(part, kind)} AS {part.name}" for a, kind in with_kinds for part in a.parts]
     else:
         values = [f"{sql} AS output_{i}" for i, (_, sql) in enumerate(shape.plain_outputs)]
         values += [f"{shape.plain_having} AS having"] if shape.plain_having else []
     selected = ", ".join([f"{own}.__sw_close AS close", f"{own}.__sw_end AS end", *keys, *values])
-    edges = [] if kinds else [f"{own}.window_start", f"{own}.window_end"]
+    edges = [] if plan.in_panes else [f"{own}.window_start", f"{own}.window_end"]
     groups = ", ".join([f"{own}.__sw_close", f"{own}.__sw_end", *edges, *shape.keys])
     return spark.sql(f"{shape.selecting(selected, view)} GROUP BY {groups}")
 
@@ -165,12 +165,10 @@ def _lowered(plan: Plan, windows: DataFrame, length: int, kinds: list[DataType])
     shape = plan.shape
     assert shape is not None
     start, end = edge_sql(plan, f"(end - {length})"), edge_sql(plan, "end")
-    named = windows.selectExpr(
-        "*", f"{start} AS window_start", f"{end} AS window_end", f"unix_micros(close) > end - {_MS_US} AS late"
-    )
     answers = _answers(plan, windows, kinds) if plan.in_panes else []
+    late = f"unix_micros(close) > end - {_MS_US} AS late"
+    named = windows.selectExpr("*", f"{start} AS window_start", f"{end} AS window_end", late, *answers)
     if plan.in_panes:
-        named = named.selectExpr("*", *answers)
         if shape.having is not None:
             named = named.where(shape.having)
         outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.outputs]
