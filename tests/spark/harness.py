@@ -101,6 +101,13 @@ def watermark_ms(progress: Any) -> float:
     return float(pd.Timestamp(progress["eventTime"].get("watermark", 0)).timestamp() * 1000)
 
 
+def told_ms(progress: Any) -> int:
+    """The heartbeat that a micro-batch of a query with one promise was told; the watermark follows in the next one."""
+    offsets = [json.loads(source["endOffset"]) for source in progress["sources"] if "epoch" in source["endOffset"]]
+    (offset,) = offsets
+    return int(offset["heartbeat"])
+
+
 def start(result: DataFrame, folder: Path, mode: str = "append", name: str | None = None) -> StreamingQuery:
     """Run a query into Parquet files (append) or into memory under ``name``."""
     writer = result.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))

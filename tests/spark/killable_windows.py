@@ -29,7 +29,7 @@ import slackwater as sw
 from slackwater.control.disorder import register
 from slackwater.spark.session import local_session
 from slackwater.spark.supervisor import keepers_of
-from tests.spark.harness import SCHEMA, FileStream, settle, watermark_ms
+from tests.spark.harness import SCHEMA, FileStream, settle, told_ms
 from tests.spark.test_windows import Trailing
 
 FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -237,7 +237,7 @@ def await_all(running: dict[str, StreamingQuery], doomed: bool) -> None:
 
 
 def outcome(query: StreamingQuery) -> dict[str, Any]:
-    return {**sw.report(query).as_json(), "watermark_ms": watermark_ms(query.lastProgress)}
+    return {**sw.report(query).as_json(), "heartbeat_ms": told_ms(query.lastProgress)}
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from slackwater.kernel import WindowSpec, panes_of, takes_panes
 from slackwater.spark.advance import advance_shard
 from slackwater.spark.parcels import Key, opened, packer
+from slackwater.spark.sharding import shard_keys
 
 ORIGIN_US = 1_700_000_000_000_000
 AGGREGATES = (("count", -1), ("max", 0), ("sum", 0))
@@ -22,8 +24,6 @@ class State:
 
     def __init__(self) -> None:
         self.get: tuple[str, str, str] | None = None
-        self.watermark_ms = 0
-        self.timeout_ms: int | None = None
 
     @property
     def exists(self) -> bool:
@@ -31,13 +31,6 @@ class State:
 
     def update(self, value: tuple[str, str, str]) -> None:
         self.get = value
-
-    def getCurrentWatermarkMs(self) -> int:
-        return self.watermark_ms
-
-    def setTimeoutTimestamp(self, at: int) -> None:
-        assert at > self.watermark_ms
-        self.timeout_ms = at
 
 
 def stream(keys: list[Key], seed: int) -> list[pa.Table]:
@@ -63,19 +56,19 @@ def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> 
     """Every batch in two tasks; the heartbeat trails by five seconds."""
     states: dict[int, State] = {}
     found: list[dict[str, Any]] = []
-    pack = packer(shards, spec.grouped, partial(panes_of, spec) if takes_panes(spec) else None)
+    numbers = shard_keys(shards)
+    pack = packer(numbers, spec.grouped, partial(panes_of, spec) if takes_panes(spec) else None)
     for number, table in enumerate(batches):
         halves = (table.slice(0, 150), table.slice(150))
         parcels = pa.Table.from_batches(p for half in halves for p in pack(iter(half.to_batches(40)))).to_pandas()
-        for shard in parcels["shard"].unique():
+        told = pd.DataFrame({"first": [ORIGIN_US + (number + 1) * 10_000_000 - 5_000_000], "rows": [None]})
+        for shard in numbers:
             state = states.setdefault(shard, State())
-            state.watermark_ms = ORIGIN_US // 1000 + (number + 1) * 10_000 - 5_000 - 1
             mine = parcels[parcels["shard"] == shard]
-            for frame in advance_shard(spec, 1, [mine], state):  # type: ignore[arg-type]
+            for frame in advance_shard(spec, 1, [told, mine] if number % 2 else [mine, told], state):  # type: ignore[arg-type]
                 results = [row for parcel in frame["results"] for row in opened(parcel, whole).to_pylist()]
                 assert (frame["count"].sum(), frame["end_us"].max()) == (len(results), max(r["end"] for r in results))
                 found += results
-            assert state.timeout_ms is not None, "rows wait: the shard must be asked again"
     return found
 
 

@@ -85,8 +85,8 @@ class Run:
         return Ledger.from_json(self.reports[name]["ledger"])
 
     def heartbeat_ms(self, name: str) -> int:
-        """The one in force in the last micro-batch; for a number, so many units."""
-        ms = round(float(self.reports[name]["watermark_ms"])) + 1
+        """The one that results have come up to; for a number, so many units."""
+        ms = int(self.reports[name]["heartbeat_ms"])
         return ms - NUMBER_ORIGIN if name in TEXTS and "WATTR number" in TEXTS[name].sql else ms
 
 

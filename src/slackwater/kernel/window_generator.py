@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.kernel.intervals import aggregate_intervals
-from slackwater.kernel.rows import Floats, Ints, Rows
+from slackwater.kernel.rows import Floats, Ints, Rows, group_begins
 
-_STRETCH = 1 << 15
+_STRETCH = 1 << 14  # rows: what is made of so many on the way stays in the cache
+_LARGE = 1 << 13  # rows of a group that is worth calls of its own, since nothing need tell its rows from others
 _MOST = np.iinfo(np.int64).max
 
 
@@ -81,10 +82,10 @@ def generate(
 
 def _codes(keys: Ints) -> Ints:
     """The groups of rows that are in their order, counted from 0."""
-    codes = np.zeros(len(keys), dtype=np.int64)
-    if len(keys) and keys[0] != keys[-1]:
-        np.cumsum(keys[1:] != keys[:-1], out=codes[1:])
-    return codes
+    if not len(keys) or keys[0] == keys[-1]:
+        return np.zeros(len(keys), dtype=np.int64)
+    begins = group_begins(keys)
+    return np.repeat(np.arange(len(begins)), np.diff(begins, append=len(keys)))
 
 
 def _per_row(spec: WindowSpec, rows: Rows, group: Ints, fresh: NDArray[np.bool_]) -> Results:
@@ -93,7 +94,6 @@ def _per_row(spec: WindowSpec, rows: Rows, group: Ints, fresh: NDArray[np.bool_]
     at, keys = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     found = tuple(np.empty(count) for _ in spec.aggregates)
     done = 0
-    # A few groups at a time, so that all that is made on the way stays in the cache.
     for part in _stretches(group):
         some, own = rows.take(part), group[part]
         mine = _places(fresh[part])
@@ -119,20 +119,22 @@ def _places(chosen: NDArray[np.bool_]) -> Ints | slice:
 
 
 def _stretches(group: Ints) -> list[slice]:
-    """Whole groups, so many that they are some rows together; rows are in the order of groups."""
+    """Whole groups: a large one alone, small ones together; rows are in the order of groups."""
     if not len(group):
         return []
-    edges = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(group))
-    last = np.flatnonzero(np.diff(edges // _STRETCH, append=-1))
-    ends = edges[last].tolist()
-    return [slice(start, end) for start, end in itertools.pairwise([0, *ends])]
+    begins = group_begins(group)
+    ends = np.append(begins[1:], len(group))
+    large = ends - begins >= _LARGE
+    last = large | np.append(large[1:], True)
+    last[:-1] |= np.diff(ends // _STRETCH) > 0
+    return [slice(start, end) for start, end in itertools.pairwise([0, *ends[last].tolist()])]
 
 
 def _ties_end(rows: Rows, group: Ints) -> Ints:
     """Behind the last row of each row's instant and group; rows are in order."""
     same = rows.attribute[1:] == rows.attribute[:-1]
     if group[0] != group[-1]:
-        same &= group[1:] == group[:-1]
+        same[group_begins(group)[1:] - 1] = False
     ends = np.arange(1, len(rows) + 1)
     tied = np.flatnonzero(same)  # to the row behind them
     if len(tied):

@@ -14,8 +14,7 @@ from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.waiting import Waiting
 
 STATE_FIELDS = ("keys", "operator", "waiting")
-_MS_US = 1000
-_BEFORE_ALL = -(1 << 63)
+_RESULTS = ("results", "count", "start_us", "end_us")
 _RESULTS_AT_ONCE = 1 << 14  # a parcel of more than half a megabyte is dear to Java, which has a place of its own for it
 
 
@@ -29,9 +28,10 @@ def advance_shard(
 ) -> Iterator[pd.DataFrame]:
     """One shard takes its parcels and the heartbeat, and gives the results that are complete, in parcels.
 
-    Beside each stand the number of its results and, ``with_edges``, the newest window, in microseconds. Only the
-    heartbeat judges: a row that Spark handed over was counted as on time. So a SLACK in rows is kept by the method that
-    decides the heartbeat, as on the native path, and not by the operator, which would leave out rows uncounted.
+    The heartbeat comes among them, as a parcel without rows. Only it judges: a row that Spark handed over was counted
+    as on time. So a SLACK in rows is kept by the method that decides the heartbeat, as on the native path, and not by
+    the operator, which would leave out rows uncounted. Beside a parcel of results stand their number and,
+    ``with_edges``, the newest window, in microseconds.
     """
     operator = WindowOperator(window, columns)
     numbers: dict[Key, int] = {}
@@ -41,23 +41,23 @@ def advance_shard(
         numbers = {key: number for number, key in enumerate(json.loads(saved))}
         operator.resume(from_text(data, "zstd"))
         waiting = Waiting.from_text(held, grouped=window.grouped)
+    heartbeat = operator.heartbeat
     for frame in frames:
-        waiting.parcels += zip(frame["first"].tolist(), frame["rows"], strict=True)
-    watermark_ms = state.getCurrentWatermarkMs()
-    # The watermark is a millisecond below the heartbeat; before the first one it is the epoch.
-    heartbeat = (watermark_ms + 1) * _MS_US if watermark_ms > 0 else None
-    ready = waiting.release(_BEFORE_ALL if heartbeat is None else heartbeat)
+        for first, text in zip(frame["first"].tolist(), frame["rows"], strict=True):
+            if text is None:
+                heartbeat = max(heartbeat, first)
+            else:
+                waiting.parcels.append((first, text))
+    if not state.exists and not waiting.parcels:
+        return
+    ready = waiting.release(heartbeat)
     rows = numbered(ready, numbers) if ready else Rows.none(operator.store.columns)
     out = operator.push_panes(rows, heartbeat) if operator.in_panes else operator.push(rows, heartbeat)[0]
     keys = list(numbers)
     state.update((json.dumps(keys), as_text(operator.to_bytes(), "zstd"), waiting.to_text()))
-    first = min((at for at in (waiting.first(), operator.store.first()) if at is not None), default=None)
-    if first is not None:
-        state.setTimeoutTimestamp(max(first // _MS_US, watermark_ms) + 1)
-    parcels = []
-    for part in out.parts(_RESULTS_AT_ONCE):
-        start_us, end_us = (int(part.start.max()), int(part.end.max())) if with_edges else (None, None)
-        packed = pack_results(part, keys)
-        parcels.append({"results": packed, "count": len(part), "start_us": start_us, "end_us": end_us})
-    if parcels:
-        yield pd.DataFrame(parcels, dtype=object)  # of objects, since Spark's worker puts rows of None beside it
+    parcels = [
+        (pack_results(part, keys), len(part), *((part.start.max(), part.end.max()) if with_edges else (None, None)))
+        for part in out.parts(_RESULTS_AT_ONCE)
+    ]
+    if parcels:  # of objects, since Spark's worker puts rows of None beside them
+        yield pd.DataFrame(parcels, columns=list(_RESULTS), dtype=object)

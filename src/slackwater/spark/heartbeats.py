@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from slackwater.spark.exchange import Exchange
 FORMAT = "slackwater_heartbeats"
 WALL_PREFIX = "slackwater-wall:"
 _BEFORE_ALL_EVENTS = "1900-01-01"
+_BELOW_US = 1000
 
 
 class HeartbeatReader(SimpleDataSourceStreamReader):
@@ -86,7 +87,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
 
     def _rows(self, offset: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         # Spark drops a row at exactly the watermark; a tie with the heartbeat is on time: one millisecond lower
-        at = dt.datetime.fromtimestamp((offset["heartbeat"] - 1) / 1000, dt.UTC)
+        at = dt.datetime.fromtimestamp((offset["heartbeat"] - _BELOW_US // 1000) / 1000, dt.UTC)
         return iter([tuple(at if name == self._column else None for name in self._columns)])
 
 
@@ -128,12 +129,34 @@ def under_heartbeat(
 ) -> DataFrame:
     """The events under a watermark that is exactly the heartbeat, whatever is done with them afterwards.
 
-    The wall (``observe``) stands in the heartbeat branch itself. ``held`` says what the state above it is made of, in
-    the user's words: a checkpoint that says otherwise is refused.
+    ``held`` says what the state above it is made of, in the user's words: a checkpoint that says otherwise is refused.
     """
-    beats = _heartbeats(spark, events, column, exchange, held)
-    walled = beats.observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
+    walled = _walled(_heartbeats(spark, events, column, exchange, held), name)
     return walled.where(_no_row(column)).unionByName(events)
+
+
+def telling_heartbeat(
+    spark: SparkSession,
+    events: DataFrame,
+    column: str,
+    exchange: Exchange,
+    name: str,
+    held: dict[str, str],
+    told: Callable[[DataFrame, Column], DataFrame],
+) -> DataFrame:
+    """The same, and among the events rows that tell the heartbeat: ``told`` makes them, of the row and its microsecond.
+
+    A heartbeat is told one micro-batch before it is the watermark. What is told is in force all the same: the rows of
+    this micro-batch are here, whatever judged them, and those of the next one are judged by it.
+    """
+    walled = _walled(_heartbeats(spark, events, column, exchange, held), name)
+    heartbeat_us = F.unix_micros(column) + F.lit(_BELOW_US)
+    return told(walled, heartbeat_us).unionByName(events)
+
+
+def _walled(beats: DataFrame, name: str) -> DataFrame:
+    """The wall (``observe``) in the heartbeat branch itself."""
+    return beats.observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
 
 
 def _heartbeats(

@@ -1,7 +1,7 @@
 """The ordered path: the window operator under Spark's state, one shard a task, under the heartbeat.
 
-Rows travel to their shard in parcels, and wait in Spark's state store as the operator's bytes, so a checkpoint holds
-them. A shard is asked when rows come for it, and when the heartbeat has passed the first row that it holds.
+Rows travel to their shard in parcels, and wait in Spark's state store as they came, so a checkpoint holds them. So does
+the heartbeat, each time it rises: a shard is asked when it rises, and when rows come for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import (
     NumericType,
@@ -31,7 +32,7 @@ from slackwater.names import quoted
 from slackwater.plan import Kind, Plan
 from slackwater.plan.aggregates import column_of
 from slackwater.spark.advance import STATE_FIELDS, advance_shard
-from slackwater.spark.heartbeats import under_heartbeat
+from slackwater.spark.heartbeats import telling_heartbeat
 from slackwater.spark.held import held_by
 from slackwater.spark.json_key import as_json, from_json
 from slackwater.spark.keeper import PromiseSpec
@@ -39,6 +40,7 @@ from slackwater.spark.numbers import edge_sql, origin_of
 from slackwater.spark.parcels import PARCEL_SCHEMA, RESULTS_SCHEMA, packer, result_opener
 from slackwater.spark.plain_types import plain_types
 from slackwater.spark.results import observe_parcels, observe_results
+from slackwater.spark.sharding import shard_keys
 from slackwater.spark.types import type_text
 from slackwater.spark.workers import settle_worker
 
@@ -61,10 +63,12 @@ def ordered_windows(
     window = _spec(spark, plan)
     # Where panes will do, the task that read the rows makes them: next to nothing travels, and waits.
     reduce = partial(panes_of, window) if takes_panes(window) else None
-    pack = packer(shards if plan.sharded else 1, window.grouped, reduce)
+    numbers = shard_keys(shards if plan.sharded else 1)
+    pack = packer(numbers, window.grouped, reduce)
     parcels = rows.select("at", "key", *inputs).mapInArrow(pack, PARCEL_SCHEMA)
-    held = held_by(plan) | {"shards": str(shards if plan.sharded else 1)}
-    stream = under_heartbeat(spark, parcels, "time", promise.exchange, promise.name, held)
+    held = held_by(plan) | {"shards": str(len(numbers))}
+    told = partial(_to_every_shard, numbers)
+    stream = telling_heartbeat(spark, parcels, "time", promise.exchange, promise.name, held, told)
 
     columns, with_edges = len(inputs), plan.measure is Measure.TIME  # the plan itself would travel with the function
 
@@ -72,8 +76,8 @@ def ordered_windows(
         settle_worker()
         return advance_shard(window, columns, frames, state, with_edges=with_edges)
 
-    parcels = stream.groupBy("shard").applyInPandasWithState(
-        advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.EventTimeTimeout
+    parcels = stream.drop("time").groupBy("shard").applyInPandasWithState(
+        advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.NoTimeout
     )
     if shape.having is None:
         parcels = observe_parcels(parcels, promise.name)
@@ -89,6 +93,12 @@ def ordered_windows(
     results = _lowered(plan, opened, group, types)
     # HAVING judges results one by one, and what it leaves out is not published
     return results if shape.having is None else observe_results(results, promise.name)
+
+
+def _to_every_shard(numbers: list[int], beats: DataFrame, heartbeat_us: Column) -> DataFrame:
+    """The heartbeat as parcels are: no rows, and none to come that is below it."""
+    shard = F.explode(F.array([F.lit(number) for number in numbers]))
+    return beats.select("time", shard.alias("shard"), heartbeat_us.alias("first"), "rows")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from slackwater.kernel import Results, Rows
 from slackwater.kernel.order import by_group, in_order
 from slackwater.kernel.rows import Ints
-from slackwater.spark.sharding import shard_keys
 from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.workers import settle_worker
 
@@ -36,14 +35,14 @@ Parcel = tuple[int, str]
 
 
 def packer(
-    shards: int, grouped: bool, reduce: Callable[[Rows], Rows] | None = None
+    numbers: list[int], grouped: bool, reduce: Callable[[Rows], Rows] | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For ``mapInArrow``: rows of (attribute, key, inputs …) in, parcels out; of rows, or of what they reduce to.
 
-    Rows are in order, ``grouped`` in that of their groups. The time of a parcel is its newest row's: no older than the
+    ``numbers`` are those of the shards. Rows are in order, ``grouped`` in that of their groups. The
+    time of a parcel is its newest row's: no older than the
     heartbeat, so that Spark keeps it.
     """
-    numbers = shard_keys(shards)
 
     def pack_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
