@@ -76,8 +76,10 @@ def ordered_windows(
         settle_worker()
         return advance_shard(window, columns, frames, state, with_edges=with_edges)
 
-    parcels = stream.drop("time").groupBy("shard").applyInPandasWithState(
-        advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.NoTimeout
+    parcels = (
+        stream.drop("time")
+        .groupBy("shard")
+        .applyInPandasWithState(advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.NoTimeout)
     )
     if shape.having is None:
         parcels = observe_parcels(parcels, promise.name)
