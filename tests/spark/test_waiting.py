@@ -58,7 +58,9 @@ def test_what_the_heartbeat_has_passed_comes_out_once_in_the_order_of_arrival(
             passed = (row for row in held if row[0] < heartbeat)
             assert by_time == sorted(passed, key=lambda row: (row[0], KEYS.index(row[2]) * grouped, row[1]))
             held = [row for row in held if row[0] >= heartbeat]
-            assert waiting.first() == min((at for at, _, _ in held), default=None)
+            assert min((first for first, _ in waiting.parcels), default=None) == min(
+                (at for at, _, _ in held), default=None
+            )
 
 
 def test_the_later_half_of_a_parcel_is_not_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:

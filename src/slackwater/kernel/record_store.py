@@ -103,13 +103,6 @@ class RecordStore:
         """Everything in the slack buffer, ties in the order of their arrival."""
         return Rows.concat([rows for bucket in [*self._ring, self._beyond] for rows in bucket], self.columns)
 
-    def first(self) -> int | None:
-        """The least attribute in the slack buffer, or None if it is empty."""
-        if self._low is None or not self.held:
-            return None
-        bucket = next((bucket for bucket in self._in_order() if bucket), self._beyond)
-        return min(int(rows.attribute.min()) for rows in bucket)
-
     def _keep(self, released: Rows) -> Rows:
         """Into the window buffer. Rows are released once the heartbeat is past them: none is older than those there."""
         if self.grouped:

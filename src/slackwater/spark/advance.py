@@ -9,12 +9,11 @@ import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
 from slackwater.kernel import Rows, WindowOperator, WindowSpec
-from slackwater.spark.parcels import Key, numbered, pack_results
+from slackwater.spark.parcels import RESULTS, Key, numbered, pack_results
 from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.waiting import Waiting
 
 STATE_FIELDS = ("keys", "operator", "waiting")
-_RESULTS = ("results", "count", "start_us", "end_us")
 _RESULTS_AT_ONCE = 1 << 14  # a parcel of more than half a megabyte is dear to Java, which has a place of its own for it
 
 
@@ -60,4 +59,4 @@ def advance_shard(
         for part in out.parts(_RESULTS_AT_ONCE)
     ]
     if parcels:  # of objects, since Spark's worker puts rows of None beside them
-        yield pd.DataFrame(parcels, columns=list(_RESULTS), dtype=object)
+        yield pd.DataFrame(parcels, columns=list(RESULTS), dtype=object)

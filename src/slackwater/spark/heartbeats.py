@@ -22,7 +22,7 @@ from slackwater.spark.exchange import Exchange
 FORMAT = "slackwater_heartbeats"
 WALL_PREFIX = "slackwater-wall:"
 _BEFORE_ALL_EVENTS = "1900-01-01"
-_BELOW_US = 1000
+_BELOW_MS = 1  # Spark drops a row at exactly the watermark, and a tie with the heartbeat is on time
 
 
 class HeartbeatReader(SimpleDataSourceStreamReader):
@@ -86,8 +86,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
             self._exchange.judge_by(own if judging is None else max(judging, own), thin=thin)
 
     def _rows(self, offset: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-        # Spark drops a row at exactly the watermark; a tie with the heartbeat is on time: one millisecond lower
-        at = dt.datetime.fromtimestamp((offset["heartbeat"] - _BELOW_US // 1000) / 1000, dt.UTC)
+        at = dt.datetime.fromtimestamp((offset["heartbeat"] - _BELOW_MS) / 1000, dt.UTC)
         return iter([tuple(at if name == self._column else None for name in self._columns)])
 
 
@@ -150,7 +149,7 @@ def telling_heartbeat(
     this micro-batch are here, whatever judged them, and those of the next one are judged by it.
     """
     walled = _walled(_heartbeats(spark, events, column, exchange, held), name)
-    heartbeat_us = F.unix_micros(column) + F.lit(_BELOW_US)
+    heartbeat_us = (F.unix_millis(column) + F.lit(_BELOW_MS)) * 1000
     return told(walled, heartbeat_us).unionByName(events)
 
 

@@ -21,7 +21,8 @@ from slackwater.spark.state_text import as_text, from_text
 from slackwater.spark.workers import settle_worker
 
 PARCEL_SCHEMA = "time timestamp, shard int, first bigint, rows string"
-RESULTS_SCHEMA = "results binary, count bigint, start_us bigint, end_us bigint"
+RESULTS = {"results": "binary", "count": "bigint", "start_us": "bigint", "end_us": "bigint"}
+RESULTS_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in RESULTS.items())
 _ARROW_SCHEMA = pa.schema(
     {"time": pa.timestamp("us", tz="UTC"), "shard": pa.int32(), "first": pa.int64(), "rows": pa.string()}
 )
@@ -39,9 +40,8 @@ def packer(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """For ``mapInArrow``: rows of (attribute, key, inputs …) in, parcels out; of rows, or of what they reduce to.
 
-    ``numbers`` are those of the shards. Rows are in order, ``grouped`` in that of their groups. The
-    time of a parcel is its newest row's: no older than the
-    heartbeat, so that Spark keeps it.
+    ``numbers`` are those of the shards. Rows are in order, ``grouped`` in that of their groups. A parcel has the time
+    of its newest row, since it travels beside the heartbeat, whose time is the watermark.
     """
 
     def pack_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

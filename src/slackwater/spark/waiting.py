@@ -24,8 +24,10 @@ class Waiting:
     put together.
 
     >>> waiting = Waiting([sealed(["a"], Rows.of([5, 7]))])
-    >>> [(names, rows.attribute.tolist()) for names, rows in waiting.release(6)], waiting.first()
-    ([(['a'], [5])], 7)
+    >>> [(names, rows.attribute.tolist()) for names, rows in waiting.release(6)]
+    [(['a'], [5])]
+    >>> [first for first, _ in waiting.parcels]
+    [7]
     >>> Waiting.from_text(waiting.to_text()).parcels == waiting.parcels
     True
     """
@@ -49,10 +51,6 @@ class Waiting:
         """A line that says when each parcel begins and how long it is, and the parcels."""
         head = json.dumps([(first, len(text)) for first, text in self.parcels])
         return "".join([head, "\n", *(text for _, text in self.parcels)])
-
-    def first(self) -> int | None:
-        """The least attribute that waits, or None."""
-        return min((first for first, _ in self.parcels), default=None)
 
     def release(self, heartbeat: int) -> list[tuple[list[Key], Rows]]:
         """The rows below the heartbeat with the names of their groups."""
