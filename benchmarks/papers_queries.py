@@ -228,8 +228,8 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
 
     import slackwater as sw
     from equality import NUMBER_ORIGIN, same, settled
-    from thinned import compared, shed_ratios
     from slackwater.spark.query import run_query
+    from thinned import compared, shed_ratios
 
     arrival = "arrived" if "arrived" in data else None
     inbox = Inbox(spark, data, folder, live=one.live)

@@ -38,14 +38,14 @@ class Counts:
     def __str__(self) -> str:
         estimated = self.near + self.unaware + self.far
         return (
-            f"{self.exact} exact, since nothing could be shed of them, and {estimated} estimates: {self.near} within "
-            f"1.96 standard errors of the batch's, {self.unaware} with an error of 0 since none of the few rows that "
-            "could be shed was kept"
+            f"{self.exact} of them the same as the batch's, since nothing could be shed of them, and {estimated} "
+            f"estimates: {self.near} within 1.96 standard errors, {self.far} not, {self.unaware} short by a few rows "
+            "with an error of 0, since of those that could be shed none was kept"
         )
 
 
 def compared(found: pd.DataFrame, batch: pd.DataFrame, rows: pd.DataFrame) -> Counts:
-    """``rows`` has the time of each and the shed ratio of its micro-batch; the others their windows and ``count(*)``."""
+    """Results against the batch's, by ``rows``: the time of each, and the shed ratio of its micro-batch."""
     thinned = rows[rows["shed_ratio"] > 0.0]
     counts = {"exact": 0, "near": 0, "unaware": 0, "far": 0, "wrong": 0}
     exactly = batch.set_index(["window_start", "window_end"])["count(*)"]

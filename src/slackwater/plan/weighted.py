@@ -2,7 +2,8 @@
 
 A row is kept with probability 1/w. Σw and Σw·x then have the right expectation (Horvitz and Thompson), and Σw(w − 1)x²
 estimates the variance of the sum. Every part is a sum, so panes merge as ever. With the weight 1 everything is exact
-and the errors are zero.
+and the errors are zero. Of rows that were all shed nothing is told: an error of zero may also mean that none of the
+few rows that a thinned micro-batch had for the window was kept.
 """
 
 from __future__ import annotations
