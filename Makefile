@@ -68,11 +68,12 @@ bench-standing: setup  ## a million standing aggregates: deferred against naive
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing_spark.py
 
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
-	@$(BIN)/python benchmarks/windows.py --rows 16000000 --no-ordered --warm-up 4 --batches 4 --rounds 5
-	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 12 --batches 12 --rounds 7
-	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 10 --batches 10 --rounds 2 --source json
-	@$(BIN)/python benchmarks/windows.py --overlaps 60 --no-plain --warm-up 10 --batches 10 --source parquet
-	@$(BIN)/python benchmarks/windows.py --keys 2000 --no-plain --no-ordered --warm-up 6 --batches 8
+	@$(BIN)/python benchmarks/windows.py --rows 16000000 --no-ordered --batches 4 --rounds 2
+	@$(BIN)/python benchmarks/overlaps.py
+	@$(BIN)/python benchmarks/windows.py --no-plain --warm-up 12 --batches 12 --rounds 7
+	@$(BIN)/python benchmarks/windows.py --no-plain --warm-up 10 --batches 10 --rounds 2 --source json
+	@$(BIN)/python benchmarks/windows.py --no-plain --warm-up 10 --batches 10 --source parquet
+	@$(BIN)/python benchmarks/overlaps.py --keys 2000 --rows 1000000
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
 
 bench-equality: setup  ## streaming results against plain Spark's batch, query by query (ten minutes)

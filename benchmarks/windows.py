@@ -1,6 +1,7 @@
-"""Throughput of sliding windows with shared panes against plain Spark, in one run, at saturation.
+"""Throughput of sliding windows with shared panes against plain Spark, and of the ordered path against them.
 
-Micro-batches of a million rows or more, 100 sensors (``--keys``), ten seconds of event time each; nothing is written.
+In one run, at saturation: micro-batches of a million rows or more, 100 sensors (``--keys``), ten seconds of event time
+each; nothing is written.
 Rows come from a source that costs next to nothing, or as they come to most people, out of files (``--source``). The
 clock is Spark's own: the execution time of the micro-batches after the first few. Processor time is that of the JVM and
 of its Python workers. There is a round before that does not count, so that no query pays for compilation; then all
@@ -34,7 +35,7 @@ from slackwater.spark.streams import stream
 MILLION = 1_000_000
 WARM_UP = 4  # until the heartbeat follows and windows come out of every micro-batch
 SHARDS = 16
-PLAIN, ORDERED = "plain 60/1", "per row 10"
+PANES, PLAIN, ORDERED = "panes 60/1", "plain 60/1", "per row 10"
 FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -217,7 +218,6 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=WARM_UP, help="micro-batches of a query that do not count")
     parser.add_argument("--plain", action=argparse.BooleanOptionalAction, default=True, help="plain Spark too")
     parser.add_argument("--rounds", type=int, default=3, help="how often each query has its turn")
-    parser.add_argument("--overlaps", type=int, nargs="*", default=[1, 6, 60, 600])
     parser.add_argument("--ordered", action=argparse.BooleanOptionalAction, default=True, help="the ordered path too")
     parser.add_argument("--source", choices=["rate", "json", "parquet"], default="rate", help="where rows come from")
     parser.add_argument("--json", action="store_true")
@@ -232,9 +232,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     spare = 10  # micro-batches that begin while the last ones are looked at
     batches = max(options.warm_up, WARM_UP) + options.batches + spare
     source = Source(spark, options.source, folder, batches, options.keys)
-    makers: dict[str, Callable[[int], DataFrame]] = {
-        **{f"panes {n}/1": (lambda rows, n=n: ours(spark, source.events(rows), n, 1)) for n in options.overlaps},
-    }
+    makers: dict[str, Callable[[int], DataFrame]] = {PANES: lambda rows: ours(spark, source.events(rows), 60, 1)}
     if options.plain:
         makers[PLAIN] = lambda rows: plain(source.events(rows), 60, 1)
     if options.ordered:
@@ -265,22 +263,14 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     )
     for name, rate in found.items():
         print(_line(name, rate))
-    base = f"panes {options.overlaps[0]}/1"
-    costs = [times(rounds[base], rounds[f"panes {overlap}/1"]) for overlap in options.overlaps]
-    for words, by in (("by the clock", [c.wall for c in costs]), ("by processor time", [c.processor for c in costs])):
-        if len(by) < 2:
-            continue
-        told = ", ".join(f"{overlap}: {cost:.2f}" for overlap, cost in zip(options.overlaps, by, strict=True))
-        print(f"a row's cost by overlap, {words}: {told}; dearest over cheapest {max(by) / min(by) - 1:.0%}")
     compared = []
     if options.plain:
-        compared.append(("RANGE 60 s SLIDE 1 s over plain Spark", "panes 60/1", PLAIN))
+        compared.append(("RANGE 60 s SLIDE 1 s over plain Spark", PANES, PLAIN))
     if options.ordered:
-        compared.append((f"ordered path, {SHARDS} shards, over the native path", ORDERED, "panes 60/1"))
+        compared.append((f"ordered path, {SHARDS} shards, over the native path", ORDERED, PANES))
     for words, one, other in compared:
-        if one in rounds and other in rounds:
-            ratio = times(rounds[one], rounds[other])
-            print(f"{words}: {ratio.wall:.2f} times by the clock, {ratio.processor:.2f} times by processor time")
+        ratio = times(rounds[one], rounds[other])
+        print(f"{words}: {ratio.wall:.2f} times by the clock, {ratio.processor:.2f} times by processor time")
 
 
 def times(one: Turns, other: Turns) -> Rate:
