@@ -68,12 +68,12 @@ bench-standing: setup  ## a million standing aggregates: deferred against naive
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing_spark.py
 
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
-	@$(BIN)/python benchmarks/windows.py --rows 16000000 --no-ordered --batches 4 --rounds 2
-	@$(BIN)/python benchmarks/overlaps.py
-	@$(BIN)/python benchmarks/windows.py --no-plain --warm-up 12 --batches 12 --rounds 7
-	@$(BIN)/python benchmarks/windows.py --no-plain --warm-up 10 --batches 10 --rounds 2 --source json
-	@$(BIN)/python benchmarks/windows.py --no-plain --warm-up 10 --batches 10 --source parquet
-	@$(BIN)/python benchmarks/overlaps.py --keys 2000 --rows 1000000
+	@$(BIN)/python benchmarks/windows.py --queries plain-60 panes-60 --rows 4000000 --batches 1 --warm-up 5 --rounds 4
+	@$(BIN)/python benchmarks/windows.py --queries panes-1 panes-6 panes-60 panes-600 --rows 16000000 --batches 2 --warm-up 4
+	@$(BIN)/python benchmarks/windows.py --queries panes-1 panes-6 panes-60 panes-600 --keys 2000
+	@$(BIN)/python benchmarks/windows.py --queries panes-60 per-row
+	@$(BIN)/python benchmarks/windows.py --queries panes-60 per-row --source json --warm-up 4 --rounds 6
+	@$(BIN)/python benchmarks/windows.py --queries panes-60 per-row --source parquet --warm-up 4 --rounds 6
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/kernel.py
 
 bench-equality: setup  ## streaming results against plain Spark's batch, query by query (ten minutes)

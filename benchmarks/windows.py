@@ -1,14 +1,10 @@
-"""Throughput of sliding windows with shared panes against plain Spark, and of the ordered path against them.
+"""Sliding windows with shared panes against plain Spark, by how much they overlap, and the ordered path beside them.
 
 In one run, at saturation: micro-batches of a million rows or more, 100 sensors (``--keys``), ten seconds of event time
-each; nothing is written.
-Rows come from a source that costs next to nothing, or as they come to most people, out of files (``--source``). The
-clock is Spark's own: the execution time of the micro-batches after the first few. Processor time is that of the JVM and
-of its Python workers. There is a round before that does not count, so that no query pays for compilation; then all
-queries take turns. Machines get faster and slower by half within minutes, so queries are compared inside a round, and
-the median of the rounds counts. Java goes on compiling for some twenty micro-batches after a query's first start, by up
-to half a second of processor time each: a path that costs more a row shows what it costs after those (``--warm-up``),
-and a ratio over few micro-batches is mostly noise (``--batches``, ``--rounds``).
+each. Rows come from a source that costs next to nothing, or as they come to most people, out of files (``--source``).
+Queries take turns (``turns.py``); the first of them is what the others are compared with. Processor time is that of the
+JVM and of its Python workers. Java goes on compiling for some twenty micro-batches after a query's first start, by up
+to half a second of processor time each: what a query costs shows after those (``--warm-up``).
 """
 
 from __future__ import annotations
@@ -17,25 +13,22 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from processor_time import processor_time_s
 from slackwater.spark.query import sql
 from slackwater.spark.report import report
 from slackwater.spark.streams import stream
+from turns import Cost, Round, Waiting, take_turns
 
-MILLION = 1_000_000
-WARM_UP = 4  # until the heartbeat follows and windows come out of every micro-batch
 SHARDS = 16
-PANES, PLAIN, ORDERED = "panes 60/1", "plain 60/1", "per row 10"
 FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -156,131 +149,74 @@ def plain(events: DataFrame, range_s: int, slide_s: int) -> DataFrame:
     )
 
 
-@dataclass(frozen=True)
-class Rate:
-    """Rows a second of the clock (by the median batch), and rows a second of processor time; or ratios of these.
-
-    On a machine that does other things too, only the second can be compared.
-    """
-
-    wall: float
-    processor: float
-
-    @classmethod
-    def median(cls, rates: list[Rate]) -> Rate:
-        """Of several rounds."""
-        return cls(statistics.median(r.wall for r in rates), statistics.median(r.processor for r in rates))
-
-
-Turns = dict[int, Rate]
-"""What a query had in each round."""
-
-
-def measure(df: DataFrame, batches: int, warm_up: int = WARM_UP) -> Rate:
-    """The rate over the micro-batches after the warm-up."""
-    pid = df.sparkSession.sparkContext._gateway.proc.pid
-    processor_s: dict[int, float] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        query = (
-            df.writeStream.format("noop")
-            .outputMode("append")
-            .option("checkpointLocation", str(Path(folder) / "c"))
-            .start()
-        )
-        try:
-            done = 0
-            while done < warm_up + batches and query.isActive:
-                query.awaitTermination(0.05)
-                done = len([p for p in query.recentProgress if p["numInputRows"] > 1])
-                if done not in processor_s:
-                    processor_s[done] = processor_time_s(pid)
-            if query.exception() is not None:
-                raise RuntimeError(str(query.exception()))
-            if any(name.startswith("slackwater:") for name in query.lastProgress["observedMetrics"]):
-                assert not report(query).ledger.late, "rows that are left out cost less"
-            progress = [p for p in query.recentProgress if p["numInputRows"] > 1][warm_up : warm_up + batches]
-        finally:
-            query.stop()
-    seconds = statistics.median(p["durationMs"]["triggerExecution"] for p in progress) / 1000
-    # A batch may end between two looks; what is counted is rows between looks that saw a batch end.
-    seen = sorted(count for count in processor_s if count >= warm_up)
-    used_s = processor_s[seen[-1]] - processor_s[seen[0]]
-    rows = statistics.median(p["numInputRows"] for p in progress)
-    return Rate(rows / seconds, rows * (seen[-1] - seen[0]) / used_s)
-
-
 def main() -> None:
-    """Print rates and ratios; ``--json`` for machines."""
+    """Print what turns cost, and how the queries compare; ``--json`` for machines."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=MILLION, help="rows a micro-batch")
+    parser.add_argument("--queries", nargs="+", choices=list(MAKERS), default=["panes-60", "per-row"])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows a micro-batch")
     parser.add_argument("--keys", type=int, default=100, help="sensors")
-    parser.add_argument("--batches", type=int, default=3, help="measured micro-batches of a query in a round")
-    parser.add_argument("--warm-up", type=int, default=WARM_UP, help="micro-batches of a query that do not count")
-    parser.add_argument("--plain", action=argparse.BooleanOptionalAction, default=True, help="plain Spark too")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each query has its turn")
-    parser.add_argument("--ordered", action=argparse.BooleanOptionalAction, default=True, help="the ordered path too")
+    parser.add_argument("--batches", type=int, default=4, help="micro-batches a turn")
+    parser.add_argument("--warm-up", type=int, default=8, help="rounds of turns that do not count")
+    parser.add_argument("--rounds", type=int, default=12, help="rounds that count")
     parser.add_argument("--source", choices=["rate", "json", "parquet"], default="rate", help="where rows come from")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        compare(options, Path(folder))
-
-
-def compare(options: argparse.Namespace, folder: Path) -> None:
-    """Every query in its turn."""
-    spark = session()
-    spare = 10  # micro-batches that begin while the last ones are looked at
-    batches = max(options.warm_up, WARM_UP) + options.batches + spare
-    source = Source(spark, options.source, folder, batches, options.keys)
-    makers: dict[str, Callable[[int], DataFrame]] = {PANES: lambda rows: ours(spark, source.events(rows), 60, 1)}
-    if options.plain:
-        makers[PLAIN] = lambda rows: plain(source.events(rows), 60, 1)
-    if options.ordered:
-        makers[ORDERED] = lambda rows: in_order(spark, source.events(rows), 10)
-    for name, make in makers.items():
-        if name == PLAIN:
-            measure(make(options.rows // 20), 1, warm_up=1)
-        else:
-            measure(make(min(options.rows, MILLION)), options.batches)
-    rounds: dict[str, Turns] = {name: {} for name in makers}
-    for number in range(options.rounds):
-        names = list(makers)
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            # plain Spark is so much slower that one round of it, in two micro-batches, takes as long as all else
-            if name != PLAIN or number == options.rounds - 1:
-                batches, warm_up = (options.batches, options.warm_up) if name != PLAIN else (2, 1)
-                rounds[name][number] = measure(makers[name](options.rows), batches, warm_up)
-                if not options.json:
-                    print(f"round {number + 1}  {_line(name, rounds[name][number])}", flush=True)
-    spark.stop()
-    found = {name: Rate.median(list(turns.values())) for name, turns in rounds.items()}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        rounds = run(options, Path(folder))
+    first = options.queries[0]
+    costs = {name: Cost.median([costs[name] for costs in rounds]) for name in options.queries}
+    relative = {name: Cost.median([costs[name].over(costs[first]) for costs in rounds]) for name in options.queries}
     if options.json:
-        print(json.dumps({name: asdict(rate) for name, rate in found.items()}))
+        print(
+            json.dumps({name: {"seconds": asdict(costs[name]), "relative": asdict(relative[name])} for name in costs})
+        )
         return
     print(
-        f"median of {options.rounds} rounds, {options.rows:,} rows a micro-batch of {options.keys:,} sensors, "
-        f"source: {options.source}"
+        f"medians of {len(rounds)} rounds, {options.batches} micro-batches a turn, {options.rows:,} rows in each, "
+        f"{options.keys:,} sensors, source: {options.source}"
     )
-    for name, rate in found.items():
-        print(_line(name, rate))
-    compared = []
-    if options.plain:
-        compared.append(("RANGE 60 s SLIDE 1 s over plain Spark", PANES, PLAIN))
-    if options.ordered:
-        compared.append((f"ordered path, {SHARDS} shards, over the native path", ORDERED, PANES))
-    for words, one, other in compared:
-        ratio = times(rounds[one], rounds[other])
-        print(f"{words}: {ratio.wall:.2f} times by the clock, {ratio.processor:.2f} times by processor time")
+    for name, cost in costs.items():
+        row = relative[name]
+        rates = f"{options.rows / cost.clock:11,.0f} rows/s {options.rows / cost.processor:11,.0f} of processor time"
+        print(
+            f"{name:<9} {rates}; beside {first} a row costs {row.clock:.2f} by the clock, {row.processor:.2f} by "
+            f"processor time: {1 / row.clock:.2f} and {1 / row.processor:.2f} times the throughput"
+        )
+    for words, by in (("the clock", "clock"), ("processor time", "processor")):
+        rows = [getattr(cost, by) for cost in relative.values()]
+        print(f"dearest row over cheapest, by {words}: {max(rows) / min(rows) - 1:.0%} more")
 
 
-def times(one: Turns, other: Turns) -> Rate:
-    """How many times as fast one is as the other: inside each round that both had, the median of the rounds."""
-    both = [(one[number], other[number]) for number in one if number in other]
-    return Rate.median([Rate(a.wall / b.wall, a.processor / b.processor) for a, b in both])
+def run(options: argparse.Namespace, folder: Path) -> list[Round]:
+    """Every query in its turn."""
+    spark = session()
+    batches = 1 + options.batches * (options.warm_up + options.rounds)  # the first one has no turn
+    source = Source(spark, options.source, folder, batches, options.keys)
+    queries = {
+        name: Waiting(MAKERS[name](spark, source.events(options.rows)), folder / name) for name in options.queries
+    }
+
+    def tell(number: int, costs: Round) -> None:
+        if not options.json:
+            which = f"round {number}" if number > 0 else "warm-up"
+            turns = ", ".join(f"{name} {cost.clock:.2f} s ({cost.processor:.2f} s)" for name, cost in costs.items())
+            print(f"{which}, clock (processor time) a micro-batch: {turns}", flush=True)
+
+    pid = spark.sparkContext._gateway.proc.pid
+    rounds = take_turns(queries, pid, options.batches, options.warm_up, options.rounds, tell)
+    for name, waiting in queries.items():
+        if name != "plain-60":
+            assert not report(waiting.query).ledger.late, "rows that are left out cost less"
+        waiting.query.stop()
+    spark.stop()
+    return rounds
 
 
-def _line(name: str, rate: Rate) -> str:
-    return f"{name:<12} {rate.wall:12,.0f} rows/s {rate.processor:12,.0f} rows per second of processor time"
+MAKERS: dict[str, Callable[[SparkSession, DataFrame], DataFrame]] = {
+    **{f"panes-{n}": partial(ours, range_s=n, slide_s=1) for n in (1, 6, 60, 600)},
+    "plain-60": lambda _, events: plain(events, 60, 1),
+    "per-row": partial(in_order, range_s=10),
+}
 
 
 if __name__ == "__main__":
