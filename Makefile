@@ -70,7 +70,7 @@ bench-standing: setup  ## a million standing aggregates: deferred against naive
 bench-windows: setup  ## sliding windows with panes against plain Spark, and the window operator alone
 	@$(BIN)/python benchmarks/windows.py --queries plain-60 panes-60 --rows 4000000 --batches 1 --warm-up 5 --rounds 4
 	@$(BIN)/python benchmarks/windows.py --queries panes-1 panes-6 panes-60 panes-600 --rows 16000000 --batches 2 --warm-up 4
-	@$(BIN)/python benchmarks/windows.py --queries panes-1 panes-6 panes-60 panes-600 --keys 2000
+	@$(BIN)/python benchmarks/windows.py --queries panes-1 panes-6 panes-60 panes-600 --keys 2000 --warm-up 4 --rounds 6
 	@$(BIN)/python benchmarks/windows.py --queries panes-60 per-row
 	@$(BIN)/python benchmarks/windows.py --queries panes-60 per-row --source json --warm-up 4 --rounds 6
 	@$(BIN)/python benchmarks/windows.py --queries panes-60 per-row --source parquet --warm-up 4 --rounds 6
