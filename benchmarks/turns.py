@@ -25,7 +25,7 @@ _LOOK_S = 0.005
 _INTERVAL_MS = 1000
 
 
-class Waiting:
+class Stepped:
     """A query that takes a micro-batch when it is told to."""
 
     def __init__(self, df: DataFrame, checkpoint: Path) -> None:
@@ -88,7 +88,7 @@ Round = dict[str, Cost]
 
 
 def take_turns(
-    queries: dict[str, Waiting], pid: int, batches: int, warm_up: int, rounds: int, told: Callable[[int, Round], None]
+    queries: dict[str, Stepped], pid: int, batches: int, warm_up: int, rounds: int, told: Callable[[int, Round], None]
 ) -> list[Round]:
     """The rounds after the warm-up; each one is ``told`` of, those of the warm-up with numbers below 1."""
     names, found = list(queries), []

@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from slackwater.spark.query import sql
 from slackwater.spark.report import report
 from slackwater.spark.streams import stream
-from turns import Cost, Round, Waiting, take_turns
+from turns import Cost, Round, Stepped, take_turns
 
 SHARDS = 16
 FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -193,7 +193,7 @@ def run(options: argparse.Namespace, folder: Path) -> list[Round]:
     batches = 1 + options.batches * (options.warm_up + options.rounds)  # the first one has no turn
     source = Source(spark, options.source, folder, batches, options.keys)
     queries = {
-        name: Waiting(MAKERS[name](spark, source.events(options.rows)), folder / name) for name in options.queries
+        name: Stepped(MAKERS[name](spark, source.events(options.rows)), folder / name) for name in options.queries
     }
 
     def tell(number: int, costs: Round) -> None:
@@ -204,10 +204,10 @@ def run(options: argparse.Namespace, folder: Path) -> list[Round]:
 
     pid = spark.sparkContext._gateway.proc.pid
     rounds = take_turns(queries, pid, options.batches, options.warm_up, options.rounds, tell)
-    for name, waiting in queries.items():
+    for name, stepped in queries.items():
         if name != "plain-60":
-            assert not report(waiting.query).ledger.late, "rows that are left out cost less"
-        waiting.query.stop()
+            assert not report(stepped.query).ledger.late, "rows that are left out cost less"
+        stepped.query.stop()
     spark.stop()
     return rounds
 
