@@ -32,8 +32,8 @@ from pyspark.sql import functions as F
 import slackwater as sw
 from slackwater.control.disorder import UNKNOWN, Batch, register
 from slackwater.promises import Completeness
-from slackwater.spark.report import PromiseReport
-from slackwater.spark.supervisor import keepers_of
+from slackwater.spark.report import CompletenessReport
+from slackwater.spark.runtime.listener import completeness_trackers_of
 
 REAL = Path(__file__).parents[1] / ".." / "shared" / "data"
 FILES = 4
@@ -285,12 +285,12 @@ def write_files(data: pd.DataFrame, folder: Path, cuts: list[int] | None = None)
     return paths
 
 
-def settled(query: Any) -> PromiseReport:
+def settled(query: Any) -> CompletenessReport:
     """Wait until everything is committed and every heartbeat that follows has taken effect."""
     while True:
         query.processAllAvailable()
         batch = int(query.lastProgress["batchId"]) if query.lastProgress else -1
-        keepers_of(str(query.id), batch, timeout_s=60)
+        completeness_trackers_of(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         if not query.lastProgress or int(query.lastProgress["batchId"]) == batch:
             return sw.report(query).promises[0]

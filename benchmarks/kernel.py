@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from slackwater.kernel import Rows, WindowOperator, WindowSpec
+from slackwater.kernel.windows import Rows, WindowOperator, WindowSpec
 
 ROWS_PER_S = 10_000
 BATCH = 1_000_000

@@ -28,7 +28,7 @@ from rich.table import Table
 
 import slackwater as sw
 from processor_time import processor_time_s
-from slackwater.spark.session import local_session
+from slackwater.spark.command.session import local_session
 
 _SETTLE_S = 0.3
 SCHEMA = "ts timestamp, arrived timestamp, key int, value double, note string"

@@ -228,7 +228,7 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
 
     import slackwater as sw
     from equality import NUMBER_ORIGIN, same, settled
-    from slackwater.spark.query import run_query
+    from slackwater.spark.windows.sql import run_query
     from thinned import compared, shed_ratios
 
     arrival = "arrived" if "arrived" in data else None
@@ -285,8 +285,8 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
 def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     """Run a standing query: its last answers, and how many were within their bound of the batch's."""
     import slackwater as sw
-    from slackwater.spark.exchange import replace
-    from slackwater.spark.standing_query import standing_query
+    from slackwater.spark.standing.sql import standing_query
+    from slackwater.spark.worker.mailbox import replace
 
     assert one.query.precision is not None
     inbox = Inbox(spark, data.assign(ts=data["ts"].dt.round("s")), folder)
@@ -362,7 +362,7 @@ def main() -> None:
         if options.write:
             write(None)
         return
-    from slackwater.spark.session import local_session
+    from slackwater.spark.command.session import local_session
 
     data, said = streams(), []
     with (

@@ -36,7 +36,7 @@ from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchControl
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding import step_rates, web_rates
 from slackwater.sim.shedding.recorded import read_arrivals
-from slackwater.spark.session import local_session
+from slackwater.spark.command.session import local_session
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 import slackwater as sw
+from replay_source import replay
 from slackwater.sim.shedding import rows_from_rates
-from slackwater.spark.delay_keeper import DelayKeeper, DelayRecord
-from slackwater.spark.replay import replay
-from slackwater.spark.supervisor import supervisor_of
+from slackwater.spark.runtime.listener import listener_of
+from slackwater.spark.timeliness.tracker import TimelinessRecord, TimelinessTracker
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class Plant:
 class Ran:
     """One run: its batches, when its rows arrived (seconds from the start), when that was, and when it was ended."""
 
-    history: list[DelayRecord]
+    history: list[TimelinessRecord]
     arrivals_s: Floats
     start_s: float
     end_s: float
@@ -93,7 +93,7 @@ def back_to_back(
     while time.monotonic() < patience_s and (query.lastProgress is None or query.lastProgress["batchId"] < batches):
         query.awaitTermination(0.1)
     progress = [p for p in query.recentProgress if p["numInputRows"] == rows]
-    shed = sum(keeper.ledger.shed for keeper in supervisor_of(spark).delay_keepers_of(str(query.id), -1))
+    shed = sum(tracker.ledger.shed for tracker in listener_of(spark).timeliness_trackers_of(str(query.id), -1))
     query.stop()
     durations_s = np.array([p["durationMs"]["triggerExecution"] for p in progress[_UNWARMED_BATCHES:]]) / 1e3
     return durations_s, shed
@@ -130,13 +130,13 @@ def run_law(
     source = replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
     events = sw.with_max_delay(source, target_s, arrival="arrived", law=law)
     query = start(events, expensive(work, start_s, terrace), folder, True, "1 second")
-    keeper: DelayKeeper | None = None
+    tracker: TimelinessTracker | None = None
     while time.time() < start_s + len(rates) + 2 * target_s:
         query.awaitTermination(0.2)
-        keeper = next(iter(supervisor_of(spark).delay_keepers_of(str(query.id), -1)), keeper)
-        if keeper is not None and keeper.ledger.input >= len(arrivals_s):
+        tracker = next(iter(listener_of(spark).timeliness_trackers_of(str(query.id), -1)), tracker)
+        if tracker is not None and tracker.ledger.input >= len(arrivals_s):
             break
     end_s = time.time() - start_s
     query.stop()
-    assert keeper is not None
-    return Ran(list(keeper.history), arrivals_s, start_s, end_s)
+    assert tracker is not None
+    return Ran(list(tracker.history), arrivals_s, start_s, end_s)

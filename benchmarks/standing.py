@@ -3,8 +3,8 @@
 Everything is measured side by side in one run, in processor time of the one thread, and on the same values in every
 case. The naive scheme is shown twice: a twin of the evaluator with every query due at every tick, which sees the same
 rows tick by tick, and a bare sparse product that only tells which answers have left their bound, which is the
-least that evaluating everything can cost. Beside it stands the deferral that Eq. (7) gives at that bound and belief, in
-ticks: a scheme whose hit rate is the belief cannot save more, one that holds the share of time at it can. What the
+least that evaluating everything can cost. Beside it stands the deferral that Eq. (7) gives at that bound, in
+ticks: a scheme whose hit rate is the confidence cannot save more, one that holds the share of time at it can. What the
 system took of the time of a tick with all due is shown too: whether the allocator gives the memory of a million answers
 back after a tick, to be cleared anew for the next one, is chance, and takes up to a fifth of it.
 """
@@ -19,9 +19,9 @@ import time
 import numpy as np
 from scipy import sparse
 
-from slackwater.kernel.evaluator import StandingEvaluator
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.standing.evaluator import StandingEvaluator
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
 
 
 def portfolios(queries: int, streams: int, of: int, seed: int) -> sparse.csr_matrix:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import slackwater as sw
-from slackwater.spark.session import local_session
+from slackwater.spark.command.session import local_session
 from standing import portfolios
 
 SCHEMA = "symbol string, ts timestamp, price double"

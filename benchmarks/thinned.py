@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from slackwater.spark.delay_desk import DELAY_PREFIX
+from slackwater.spark.timeliness.handler import DELAY_PREFIX
 
 
 def shed_ratios(query: Any) -> list[float]:

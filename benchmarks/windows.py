@@ -23,9 +23,9 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.spark.query import sql
 from slackwater.spark.report import report
-from slackwater.spark.streams import stream
+from slackwater.spark.runtime.catalog import stream
+from slackwater.spark.windows.sql import sql
 from turns import Cost, Round, Stepped, take_turns
 
 SHARDS = 16

@@ -11,7 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-def said_by(name: str) -> str:
+def error_summary(name: str) -> str:
     ran = subprocess.run([sys.executable, EXAMPLES / name, "--short"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
@@ -29,17 +29,17 @@ def test_every_example_is_tried() -> None:
 
 @pytest.mark.spark
 def test_a_million_portfolios() -> None:
-    said = said_by("a_million_portfolios.py")
+    said = error_summary("a_million_portfolios.py")
     assert "portfolios: CONFIDENCE 90%" in said and "of 2,000 portfolios are within their bounds" in said
 
 
 @pytest.mark.spark
 def test_sensors_with_bad_clocks() -> None:
-    said = said_by("sensors_with_bad_clocks.py")
+    said = error_summary("sensors_with_bad_clocks.py")
     assert "(kept)" in said and "rows had a clock that cannot be meant" in said
 
 
 @pytest.mark.spark
 def test_a_bursty_web_log() -> None:
-    said = said_by("bursty_web_log.py")
+    said = error_summary("bursty_web_log.py")
     assert "fresh: DELAY 3 s" in said and "give_or_take" in said

@@ -9,16 +9,16 @@ import pytest
 from slackwater.errors import PromiseConflict
 from slackwater.language import parse
 from slackwater.plan import make_plan
-from slackwater.spark.exchange import Exchange
-from slackwater.spark.heartbeats import HeartbeatReader
-from slackwater.spark.held import held_by
+from slackwater.spark.windows.checkpoint_guard import state_identity
+from slackwater.spark.worker.heartbeat_source import HeartbeatReader
+from slackwater.spark.worker.mailbox import Mailbox
 
 QUERY = "SELECT sensor, COUNT(*) AS n FROM Sensors [RANGE 6 seconds WATTR ts DRATIO 1%] GROUP BY sensor"
 
 
 def reader(folder: Path, text: str) -> HeartbeatReader:
-    Exchange(folder).declare_live([])
-    return HeartbeatReader(str(folder), ["ts"], "ts", held_by(make_plan(parse(text))))
+    Mailbox(folder).declare_live([])
+    return HeartbeatReader(str(folder), ["ts"], "ts", state_identity(make_plan(parse(text))))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_is_not_in_the_state_may_change(said: str, instead: str, tmp_path: 
 
 def test_a_checkpoint_that_does_not_say_is_taken(tmp_path: Path) -> None:
     start = {"epoch": "e", "heartbeat": None}
-    offers = Exchange(tmp_path)
+    offers = Mailbox(tmp_path)
     mine = reader(tmp_path, QUERY)
     offers.publish(7, 9, False, {"e": {"batch": 3, "ledger": {}}})
-    assert mine.read(start)[1]["held"] == held_by(make_plan(parse(QUERY)))
+    assert mine.read(start)[1]["held"] == state_identity(make_plan(parse(QUERY)))

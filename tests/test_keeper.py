@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
-from slackwater.spark.cells import INVALID_CELL, Cells, decode_cells
-from slackwater.spark.exchange import Exchange
-from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
+from slackwater.spark.completeness.histogram import INVALID_CELL, Cells, decode_cells
+from slackwater.spark.completeness.tracker import BatchReport, CompletenessSpec, CompletenessTracker
+from slackwater.spark.worker.mailbox import Mailbox
 
 NOW_MS = 1.7e12
 
 
-def spec(**promise: float) -> PromiseSpec:
+def spec(**promise: float) -> CompletenessSpec:
     completeness = Completeness(**{"drop_ratio": 0.01, "min_wait_ms": 100.0, **promise})
-    return PromiseSpec("p", "ts", completeness, "budgeted-quantile", {}, [], Exchange(Path("nowhere")))
+    return CompletenessSpec("p", "ts", completeness, "budgeted-quantile", {}, [], Mailbox(Path("nowhere")))
 
 
 def cells(margins_ms: list[float], invalid: int = 0) -> Cells:
@@ -36,35 +36,35 @@ def report(batch: int, margins_ms: list[float], heartbeat_ms: float | None = Non
     return BatchReport(batch, heartbeat_ms, reference, clock, cells(margins_ms, invalid), clock + 500, 5)
 
 
-def fed(keeper: Keeper, batches: range) -> Keeper:
+def fed(tracker: CompletenessTracker, batches: range) -> CompletenessTracker:
     for batch in batches:
-        keeper.on_batch(report(batch, list(-np.linspace(0, 50, 40)) * 3))
-    return keeper
+        tracker.on_batch(report(batch, list(-np.linspace(0, 50, 40)) * 3))
+    return tracker
 
 
 def test_before_the_first_heartbeat_nothing_is_late() -> None:
-    keeper = Keeper(spec(), "q", "e")
-    keeper.on_batch(report(0, [-5.0, -4.0, -3.0], heartbeat_ms=None, invalid=2))
-    assert keeper.ledger == Ledger(on_time=3, invalid=2)
+    tracker = CompletenessTracker(spec(), "q", "e")
+    tracker.on_batch(report(0, [-5.0, -4.0, -3.0], heartbeat_ms=None, invalid=2))
+    assert tracker.ledger == Ledger(on_time=3, invalid=2)
 
 
 def test_below_the_heartbeat_is_late_and_a_tie_is_not() -> None:
-    keeper = Keeper(spec(), "q", "e")
-    keeper.on_batch(report(0, [-0.001, 0.0, 7.0], heartbeat_ms=NOW_MS - 500))
-    assert keeper.ledger == Ledger(on_time=2, late=1)
+    tracker = CompletenessTracker(spec(), "q", "e")
+    tracker.on_batch(report(0, [-0.001, 0.0, 7.0], heartbeat_ms=NOW_MS - 500))
+    assert tracker.ledger == Ledger(on_time=2, late=1)
 
 
 def test_a_batch_that_is_reported_twice_counts_once() -> None:
-    keeper = fed(Keeper(spec(), "q", "e"), range(3))
-    before = keeper.ledger
-    keeper.on_batch(report(2, [-1.0]))
-    assert keeper.ledger == before
+    tracker = fed(CompletenessTracker(spec(), "q", "e"), range(3))
+    before = tracker.ledger
+    tracker.on_batch(report(2, [-1.0]))
+    assert tracker.ledger == before
 
 
 def test_a_snapshot_goes_on_as_if_nothing_had_happened() -> None:
-    straight = fed(Keeper(spec(), "q", "e"), range(60))
-    first = fed(Keeper(spec(), "q", "e"), range(30))
-    second = Keeper(spec(), "q", "e")
+    straight = fed(CompletenessTracker(spec(), "q", "e"), range(60))
+    first = fed(CompletenessTracker(spec(), "q", "e"), range(30))
+    second = CompletenessTracker(spec(), "q", "e")
     second.resume(json.loads(json.dumps(first.snapshot())), {"heartbeat": first.heartbeat_ms}, next_batch=30)
     fed(second, range(30, 60))
     assert straight.heartbeat_ms is not None
@@ -74,47 +74,50 @@ def test_a_snapshot_goes_on_as_if_nothing_had_happened() -> None:
 
 
 def test_without_a_snapshot_the_checkpoint_holds_heartbeat_and_ledger() -> None:
-    keeper = Keeper(spec(), "q", "e")
+    tracker = CompletenessTracker(spec(), "q", "e")
     offset = {"heartbeat": int(NOW_MS), "batch": 7, "ledger": Ledger(on_time=70, late=1).as_json()}
-    keeper.resume(None, offset, next_batch=9)
-    assert keeper.heartbeat_ms == int(NOW_MS)
-    assert keeper.ledger == Ledger(on_time=70, late=1, unreported_batches=1)
+    tracker.resume(None, offset, next_batch=9)
+    assert tracker.heartbeat_ms == int(NOW_MS)
+    assert tracker.ledger == Ledger(on_time=70, late=1, unreported_batches=1)
 
 
 def test_a_snapshot_out_of_an_older_folder_takes_no_row_out_of_the_count() -> None:
-    keeper, older = Keeper(spec(), "q", "e"), fed(Keeper(spec(), "q", "e"), range(5)).snapshot()
+    tracker, older = (
+        CompletenessTracker(spec(), "q", "e"),
+        fed(CompletenessTracker(spec(), "q", "e"), range(5)).snapshot(),
+    )
     offset = {"heartbeat": int(NOW_MS), "batch": 7, "ledger": Ledger(on_time=70, late=1).as_json()}
-    keeper.resume(older, offset, next_batch=8)
-    assert keeper.ledger == Ledger(on_time=70, late=1)
+    tracker.resume(older, offset, next_batch=8)
+    assert tracker.ledger == Ledger(on_time=70, late=1)
 
 
 def test_a_batch_that_was_not_judged_is_in_no_count() -> None:
-    keeper = fed(Keeper(spec(), "q", "e"), range(3))
-    before = keeper.ledger
-    keeper.pass_over(3)
-    keeper.pass_over(3)
-    assert keeper.ledger == before + Ledger(unreported_batches=1)
-    fed(keeper, range(3, 4))
-    assert keeper.ledger == before + Ledger(unreported_batches=1)
+    tracker = fed(CompletenessTracker(spec(), "q", "e"), range(3))
+    before = tracker.ledger
+    tracker.pass_over(3)
+    tracker.pass_over(3)
+    assert tracker.ledger == before + Ledger(unreported_batches=1)
+    fed(tracker, range(3, 4))
+    assert tracker.ledger == before + Ledger(unreported_batches=1)
 
 
 def test_a_snapshot_from_the_future_of_an_older_checkpoint_is_ignored() -> None:
-    keeper = Keeper(spec(), "q", "e")
-    newer = fed(Keeper(spec(), "q", "e"), range(20)).snapshot()
-    keeper.resume(newer, {"heartbeat": None}, next_batch=0)
-    assert keeper.ledger == Ledger()
+    tracker = CompletenessTracker(spec(), "q", "e")
+    newer = fed(CompletenessTracker(spec(), "q", "e"), range(20)).snapshot()
+    tracker.resume(newer, {"heartbeat": None}, next_batch=0)
+    assert tracker.ledger == Ledger()
 
 
 def test_idleness_moves_the_heartbeat_only_while_there_is_state() -> None:
     for state_rows, moves in ((5, True), (0, False)):
-        keeper = fed(Keeper(spec(idle_after_ms=1000.0), "q", "e"), range(30))
+        tracker = fed(CompletenessTracker(spec(idle_after_ms=1000.0), "q", "e"), range(30))
         clock = NOW_MS + 30_000
         last = BatchReport(30, None, clock, clock, cells([-1.0] * 50), clock, state_rows)
-        keeper.on_batch(last)
-        before = keeper.heartbeat_ms
-        keeper.on_idle(clock + 3_600_000)
-        assert before is not None and keeper.heartbeat_ms is not None
-        assert (keeper.heartbeat_ms > before) == moves
+        tracker.on_batch(last)
+        before = tracker.heartbeat_ms
+        tracker.on_idle(clock + 3_600_000)
+        assert before is not None and tracker.heartbeat_ms is not None
+        assert (tracker.heartbeat_ms > before) == moves
 
 
 def test_cells_keep_the_source_apart() -> None:
@@ -138,7 +141,7 @@ def test_rows_not_counted_by_their_cells_are_spread_over_the_far_ones() -> None:
 
 
 def test_before_the_first_heartbeat_all_rows_are_far() -> None:
-    cells = decode_cells([(-1500, 1), (-1400, 3), *PROBES], with_sources=False, rows=80, thinned_from_us=-1e16)
+    cells = decode_cells([(-1500, 1), (-1400, 3), *PROBES], with_sources=False, rows=80, sample_from_us=-1e16)
     assert cells.counts.tolist() == [20, 60]
 
 
@@ -149,13 +152,13 @@ def test_nothing_is_learned_from_rows_that_a_part_does_not_tell_of(probes: list[
     decoded = decode_cells(counted, with_sources=False, rows=1_000_025)
     assert (decoded.counts.tolist(), decoded.below, decoded.invalid) == ([7, 11], 7, 5)
     assert (decoded.unplaced, decoded.rows) == (1_000_002, 1_000_020)
-    keeper = Keeper(spec(), "q", "e")
-    keeper.on_batch(dataclasses.replace(report(0, [], heartbeat_ms=NOW_MS - 5000), cells=decoded))
-    assert keeper.ledger == Ledger(on_time=1_000_013, late=7, invalid=5)
+    tracker = CompletenessTracker(spec(), "q", "e")
+    tracker.on_batch(dataclasses.replace(report(0, [], heartbeat_ms=NOW_MS - 5000), cells=decoded))
+    assert tracker.ledger == Ledger(on_time=1_000_013, late=7, invalid=5)
     exact = decode_cells([(1000 + number, 5000) for number in range(400)], with_sources=False)
-    assert exact.can_be_thinned
-    keeper.on_batch(dataclasses.replace(report(1, [], heartbeat_ms=NOW_MS - 5000), cells=exact))
-    assert not keeper.thin, "its event times are too coarse"
+    assert exact.can_be_sampled
+    tracker.on_batch(dataclasses.replace(report(1, [], heartbeat_ms=NOW_MS - 5000), cells=exact))
+    assert not tracker.sample_cells, "its event times are too coarse"
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=40), st.integers(64, 10**6))
@@ -171,22 +174,24 @@ def test_only_large_micro_batches_are_thinned() -> None:
     def of(rows: int) -> Cells:
         return decode_cells([(code, rows // 400) for code in range(900, 1300)], with_sources=False)
 
-    assert of(2_000_000).can_be_thinned
-    assert not of(900_000).can_be_thinned, "too few rows"
+    assert of(2_000_000).can_be_sampled
+    assert not of(900_000).can_be_sampled, "too few rows"
 
 
 def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> None:
-    promise = PromiseSpec("p", "ts", Completeness(0.01), "budgeted-quantile", {}, ["host"], Exchange(Path("nowhere")))
-    keeper = Keeper(promise, "q", "e")
+    promise = CompletenessSpec(
+        "p", "ts", Completeness(0.01), "budgeted-quantile", {}, ["host"], Mailbox(Path("nowhere"))
+    )
+    tracker = CompletenessTracker(promise, "q", "e")
     for batch in range(80):
         clock = NOW_MS + batch * 1000
         # host 8 stops giving newer rows at batch 40, while the other goes on
         behind = [-50.0] * 30 + [-50.0 - 1000.0 * max(0, batch - 40)] * 10
         counted = Cells(np.array(behind) * 1000, np.ones(40, dtype=np.int64), np.array([7] * 30 + [8] * 10), 0, 0)
         names = {8: "HFDC01"} if batch == 20 else {}
-        keeper.on_batch(BatchReport(batch, None, clock, clock, counted, clock + 500, 5, names))
-    assert "held: source HFDC01 is behind" in {record.cause for record in keeper.history}
-    assert [source[0] for source in keeper.history[-1].sources] == ["HFDC01", "7"]
-    again = Keeper(promise, "q", "e")
-    again.resume(json.loads(json.dumps(keeper.snapshot())), {"heartbeat": None}, next_batch=80)
+        tracker.on_batch(BatchReport(batch, None, clock, clock, counted, clock + 500, 5, names))
+    assert "held: source HFDC01 is behind" in {record.cause for record in tracker.history}
+    assert [source[0] for source in tracker.history[-1].sources] == ["HFDC01", "7"]
+    again = CompletenessTracker(promise, "q", "e")
+    again.resume(json.loads(json.dumps(tracker.snapshot())), {"heartbeat": None}, next_batch=80)
     assert again._name(8) == "HFDC01"

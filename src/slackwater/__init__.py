@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from slackwater.control.disorder import method_names
     from slackwater.control.shedding import law_names
     from slackwater.errors import SlackwaterError
-    from slackwater.spark.completeness import with_drop_ratio
-    from slackwater.spark.delivery import ordered
-    from slackwater.spark.estimates import (
+    from slackwater.spark.completeness.api import with_drop_ratio
+    from slackwater.spark.report import Report, report
+    from slackwater.spark.runtime.catalog import stream
+    from slackwater.spark.runtime.watch import watch
+    from slackwater.spark.standing.api import standing
+    from slackwater.spark.timeliness.api import with_max_delay
+    from slackwater.spark.timeliness.estimates import (
         avg_error,
         count_error,
         estimated_avg,
@@ -30,15 +34,11 @@ if TYPE_CHECKING:
         shed_share,
         sum_error,
     )
-    from slackwater.spark.late_rows import late_rows, on_time
-    from slackwater.spark.query import sql
-    from slackwater.spark.reconcile import reconcile
-    from slackwater.spark.report import Report, report
-    from slackwater.spark.standing import standing
-    from slackwater.spark.streams import stream
-    from slackwater.spark.timeliness import with_max_delay
-    from slackwater.spark.watch import watch
-    from slackwater.spark.windowed import window
+    from slackwater.spark.windows.builder import window
+    from slackwater.spark.windows.late_rows import late_rows, on_time
+    from slackwater.spark.windows.ordered_rows import ordered
+    from slackwater.spark.windows.reconcile import reconcile
+    from slackwater.spark.windows.sql import sql
     from slackwater.watching.metrics import serve_metrics
 
 __all__ = [
@@ -75,28 +75,28 @@ __version__ = "0.1.0"
 _HOMES = {
     "Report": "slackwater.spark.report",
     "SlackwaterError": "slackwater.errors",
-    "avg_error": "slackwater.spark.estimates",
-    "count_error": "slackwater.spark.estimates",
-    "estimated_avg": "slackwater.spark.estimates",
-    "estimated_count": "slackwater.spark.estimates",
-    "estimated_sum": "slackwater.spark.estimates",
-    "late_rows": "slackwater.spark.late_rows",
+    "avg_error": "slackwater.spark.timeliness.estimates",
+    "count_error": "slackwater.spark.timeliness.estimates",
+    "estimated_avg": "slackwater.spark.timeliness.estimates",
+    "estimated_count": "slackwater.spark.timeliness.estimates",
+    "estimated_sum": "slackwater.spark.timeliness.estimates",
+    "late_rows": "slackwater.spark.windows.late_rows",
     "law_names": "slackwater.control.shedding",
     "method_names": "slackwater.control.disorder",
-    "on_time": "slackwater.spark.late_rows",
-    "ordered": "slackwater.spark.delivery",
-    "reconcile": "slackwater.spark.reconcile",
+    "on_time": "slackwater.spark.windows.late_rows",
+    "ordered": "slackwater.spark.windows.ordered_rows",
+    "reconcile": "slackwater.spark.windows.reconcile",
     "report": "slackwater.spark.report",
     "serve_metrics": "slackwater.watching.metrics",
-    "shed_share": "slackwater.spark.estimates",
-    "sum_error": "slackwater.spark.estimates",
-    "sql": "slackwater.spark.query",
-    "standing": "slackwater.spark.standing",
-    "stream": "slackwater.spark.streams",
-    "watch": "slackwater.spark.watch",
-    "window": "slackwater.spark.windowed",
-    "with_drop_ratio": "slackwater.spark.completeness",
-    "with_max_delay": "slackwater.spark.timeliness",
+    "shed_share": "slackwater.spark.timeliness.estimates",
+    "sum_error": "slackwater.spark.timeliness.estimates",
+    "sql": "slackwater.spark.windows.sql",
+    "standing": "slackwater.spark.standing.api",
+    "stream": "slackwater.spark.runtime.catalog",
+    "watch": "slackwater.spark.runtime.watch",
+    "window": "slackwater.spark.windows.builder",
+    "with_drop_ratio": "slackwater.spark.completeness.api",
+    "with_max_delay": "slackwater.spark.timeliness.api",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import math
 from dataclasses import dataclass
@@ -59,21 +60,21 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """An answer stays within ``bound`` of the truth (or within that fraction of it) with the given belief.
+    """An answer stays within ``bound`` of the truth (or within that fraction of it) with the given confidence.
 
     Evaluations are what keep it. A bound of zero asks for an answer at every tick.
     """
 
     bound: float
     relative: bool
-    belief: float
+    confidence: float
 
     @classmethod
     def of(cls, within: str | float, confidence: str | float) -> Precision:
         """The promise from values as users write them: ``0.5`` is absolute, ``"1%"`` relative.
 
-        >>> Precision.of("1%", 0.9), Precision.of(0.5, "95%").belief
-        (Precision(bound=0.01, relative=True, belief=0.9), 0.95)
+        >>> Precision.of("1%", 0.9), Precision.of(0.5, "95%").confidence
+        (Precision(bound=0.01, relative=True, confidence=0.9), 0.95)
         """
         bound, relative = math.nan, False
         if isinstance(within, str):
@@ -91,18 +92,16 @@ class Precision:
                 f"within={within!r} is not a bound",
                 "write 0.5, or '1%' of the answer; zero means an answer at every tick",
             )
-        belief = math.nan
-        try:
-            belief = units.ratio(confidence, option="confidence")
-        except InvalidOption:
-            belief = math.nan
-        if not 0.0 < belief < 1.0:
+        level = math.nan
+        with contextlib.suppress(InvalidOption):
+            level = units.ratio(confidence, option="confidence")
+        if not 0.0 < level < 1.0:
             raise InvalidOption(
-                "invalid-belief",
+                "invalid-confidence",
                 f"confidence={confidence!r} is not between 0 and 1",
                 "write 0.9 or '95%'; for certainty use a bound of zero",
             )
-        return cls(bound, relative, belief)
+        return cls(bound, relative, level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,11 @@ import re
 
 from slackwater.errors import InvalidOption
 
+MS_US = 1_000
+"""Microseconds in a millisecond."""
+DAY_US = 86_400_000_000
+"""Microseconds in a day."""
+
 _UNIT_MS = {
     "microsecond": 0.001,
     "us": 0.001,

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from slackwater.cli import check, explain, run
 from slackwater.errors import SlackwaterError
-from slackwater.spark import session
+from slackwater.spark.command import session
 
 GOOD = "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute WATTR ts DRATIO 1%]"
 SCHEMA = "CREATE TABLE Sensors (ts TIMESTAMP, value DOUBLE)"

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.control.disorder import Batch, DisorderController, make_method
-from slackwater.control.disorder.budget import Budget
-from slackwater.control.disorder.budgeted_quantile import BudgetedQuantile
-from slackwater.control.disorder.fronts import SourceFronts
-from slackwater.control.disorder.standardised import StandardisedTail
-from slackwater.control.disorder.standstill import Standstill
-from slackwater.control.disorder.tail import Tail
-from slackwater.control.disorder.unheard import UnheardSources
+from slackwater.control.disorder.budgeted.budget import Budget
+from slackwater.control.disorder.budgeted.fronts import SourceFronts
+from slackwater.control.disorder.budgeted.method import BudgetedQuantile
+from slackwater.control.disorder.budgeted.new_source_bound import NewSourceBound
+from slackwater.control.disorder.budgeted.stall_guard import StallGuard
+from slackwater.control.disorder.budgeted.standardised import StandardisedTail
+from slackwater.control.disorder.budgeted.tail import Tail
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, Floats, Outcome, clairvoyant_wait, run
 from slackwater.sim.streams import make_stream
@@ -166,7 +166,7 @@ def test_a_standardised_tail_forgets_long_delays_within_some_hundred_rows() -> N
 
 @pytest.mark.parametrize(("rises", "held"), [(1.0, False), (0.0, True)])
 def test_only_a_stream_that_stands_still_is_held_by_rows_of_a_while_ago(rises: float, held: bool) -> None:
-    standstill = Standstill()
+    standstill = StallGuard()
     for k in range(64):
         value = rises * k - 20.0
         standstill.observe(np.array([value]), None, 1, float(k), value)
@@ -178,7 +178,7 @@ def test_only_a_stream_that_stands_still_is_held_by_rows_of_a_while_ago(rises: f
 def test_few_rows_are_taken_to_stand_still_only_while_that_cannot_be_found_out(
     rises: float, balance: float, held: bool
 ) -> None:
-    standstill = Standstill()
+    standstill = StallGuard()
     for k in range(64):
         value = rises * k - 20.0
         standstill.observe(np.array([value]), None, 1, float(k), value)
@@ -248,7 +248,7 @@ def test_one_more_source_is_later_than_foretold_as_rarely_as_promised(count: int
     trials, later = 4_000, 0
     for _ in range(trials):
         drawn = 200.0 * random.lognormal(0.0, 1.0, count + 1)
-        heard = UnheardSources()
+        heard = NewSourceBound()
         heard.observe(drawn[:count], None, np.arange(count))
         later += drawn[count] > heard.lateness(ratio)
     # a source that weighs more than may be lost has to be rarer by as much
@@ -258,7 +258,7 @@ def test_one_more_source_is_later_than_foretold_as_rarely_as_promised(count: int
 
 def test_unheard_sources_are_the_same_from_cells_and_after_a_resume() -> None:
     lateness, sources = np.repeat(np.arange(1.0, 15.0), 3), np.repeat(np.arange(14)[::-1], 3)
-    rows, cells, resumed = UnheardSources(), UnheardSources(), UnheardSources()
+    rows, cells, resumed = NewSourceBound(), NewSourceBound(), NewSourceBound()
     rows.observe(lateness[:20], None, sources[:20])
     resumed.resume(json.loads(json.dumps(rows.snapshot())))
     for heard in (rows, resumed):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slackwater.control.disorder import UNKNOWN, Batch, DisorderController, make_method, method_names
-from slackwater.control.disorder.row_method import RowMethod
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, run

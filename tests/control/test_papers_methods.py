@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import norm
 
 from slackwater.control.disorder import Batch, make_method
-from slackwater.control.disorder.normal_model import rows_to_hold
-from slackwater.control.disorder.row_method import RowMethod
+from slackwater.control.disorder.support.normal_model import rows_to_hold
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.promises import Completeness
 from slackwater.sim.per_row import run_per_row
 from slackwater.sim.streams.kim2012 import kim2012_changing

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slackwater.control.disorder import DisorderController, make_method
-from slackwater.control.disorder.backlog import Backlogs
-from slackwater.control.disorder.fronts import SourceFronts
-from slackwater.control.disorder.silences import SilenceBets
+from slackwater.control.disorder.budgeted.backlog_bound import BacklogBound
+from slackwater.control.disorder.budgeted.fronts import SourceFronts
+from slackwater.control.disorder.budgeted.silence_risk import SilenceRisk
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, Floats, Outcome, run
 from slackwater.sim.trace import Trace
@@ -118,7 +118,7 @@ def _part(trace: Trace, rows: slice) -> Trace:
 
 @given(st.floats(0.1, 1e5), st.lists(st.tuples(st.floats(0.0, 1e5), st.floats(0.0, 1.0)), max_size=20))
 def test_a_bet_is_expected_to_lose_the_balance(balance: float, ended: list[tuple[float, float]]) -> None:
-    bets = SilenceBets()
+    bets = SilenceRisk()
     for feared, share in ended:
         bets.settle(np.array([feared]), np.array([share * feared]))
     bet = bets.affordable(balance)
@@ -128,7 +128,7 @@ def test_a_bet_is_expected_to_lose_the_balance(balance: float, ended: list[tuple
 
 
 def test_many_small_bets_say_little_of_a_large_one() -> None:
-    bets = SilenceBets()
+    bets = SilenceRisk()
     bets.settle(np.full(1_000, 1.0), np.zeros(1_000))
     assert bets.affordable(10.0) < 30
     bets.settle(np.full(10, 1_000.0), np.zeros(10))
@@ -136,7 +136,7 @@ def test_many_small_bets_say_little_of_a_large_one() -> None:
 
 
 def test_what_a_source_holds_back_is_bounded_by_its_peak_and_by_its_burst_and_mean() -> None:
-    backlogs = Backlogs()
+    backlogs = BacklogBound()
     backlogs.add_sources(np.array([0]))
     one = np.array([0])
     for _ in range(200):
@@ -151,8 +151,8 @@ def test_what_a_source_holds_back_is_bounded_by_its_peak_and_by_its_burst_and_me
 
 
 def test_a_source_that_bursts_once_is_not_taken_to_go_on_like_that() -> None:
-    def burst(silent_before: float) -> Backlogs:
-        backlogs = Backlogs()
+    def burst(silent_before: float) -> BacklogBound:
+        backlogs = BacklogBound()
         backlogs.add_sources(np.array([0]))
         backlogs.observe(one, np.array([100.0]), np.array([silent_before]), 10.0)
         return backlogs

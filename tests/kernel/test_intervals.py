@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.kernel.intervals import _cuts, aggregate_intervals
-from slackwater.kernel.rows import Floats, Ints
+from slackwater.kernel.windows.intervals import _cuts, aggregate_intervals
+from slackwater.kernel.windows.rows import Floats, Ints
 
 
 def one_by_one(name: str, values: Floats, low: Ints, high: Ints) -> list[float]:

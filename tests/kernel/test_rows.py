@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.kernel import Rows
-from slackwater.kernel.order import by_group
+from slackwater.kernel.windows import Rows
+from slackwater.kernel.windows.order import by_group
 
 DOUBLES = st.floats(width=64, allow_nan=True) | st.integers(-3, 70_000).map(float) | st.just(-0.0)
 

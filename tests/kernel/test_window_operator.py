@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.kernel import Rows, WindowOperator, WindowSpec, aggregate_intervals, panes_of
+from slackwater.kernel.windows import Rows, WindowOperator, WindowSpec, aggregate_intervals, panes_of
 
 NAMES = ("count", "sum", "avg", "min", "max", "var_pop", "stddev_samp")
 SPEC_AGGREGATES = (("count", -1), *((name, 0) for name in NAMES))

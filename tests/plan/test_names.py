@@ -7,7 +7,7 @@ from sqlglot import exp
 from slackwater.language import parse
 from slackwater.names import quoted
 from slackwater.plan import Catalog, Shape, make_plan
-from slackwater.plan.shape import take_shape
+from slackwater.plan.shape import decompose_select
 
 WINDOW = "[RANGE 5 minutes SLIDE 1 minute WATTR ts]"
 EVIL = "z`.x AS y, reflect('java.lang.System', 'exit', 1) FROM slackwater_stream AS z --"
@@ -37,7 +37,7 @@ def test_no_text_is_taken_for_the_place_of_the_stream(inside: str) -> None:
 
 def test_the_windowing_attribute_may_be_called_anything() -> None:
     query = parse(f"SELECT LAST(v) FROM S [RANGE 5 minutes SLIDE 1 minute WATTR {quoted('t`s')}]")
-    (last,), _ = take_shape(query, query.windowed()[0][0], "t`s")
+    (last,), _ = decompose_select(query, query.windowed()[0][0], "t`s")
     assert last.parts[0].lift == "MAX(NAMED_STRUCT('at', `S`.`t``s`, 'value', v))"
 
 

@@ -5,7 +5,7 @@ import pytest
 from slackwater.errors import QueryTextError
 from slackwater.language import parse
 from slackwater.plan import Path, Plan, Shape, make_plan
-from slackwater.plan.shape import take_shape
+from slackwater.plan.shape import decompose_select
 
 WINDOW = "[RANGE 5 minutes SLIDE 1 minute WATTR ts]"
 
@@ -232,7 +232,7 @@ def test_a_key_of_the_window_alone_is_no_key() -> None:
 @pytest.mark.parametrize("known", [(), ("ts", "sensor")])
 def test_a_column_goes_before_an_output_of_its_name(known: tuple[str, ...]) -> None:
     query = parse(f"SELECT UPPER(sensor) AS sensor, COUNT(*) FROM S {WINDOW} GROUP BY sensor HAVING sensor > 'B'")
-    _, shape = take_shape(query, query.windowed()[0][0], "ts", columns=known)
+    _, shape = decompose_select(query, query.windowed()[0][0], "ts", columns=known)
     assert shape is not None and shape.keys == ("sensor",)
     assert shape.outputs[0] == ("sensor", "UPPER(__sw_key_0)")
     assert shape.having == "(UPPER(__sw_key_0)) > 'B'"
@@ -241,10 +241,10 @@ def test_a_column_goes_before_an_output_of_its_name(known: tuple[str, ...]) -> N
 def test_a_column_that_is_only_known_from_the_schema_goes_first_too() -> None:
     query = parse(f"SELECT v % 2 AS sensor, COUNT(*) FROM S {WINDOW} GROUP BY sensor")
     table = query.windowed()[0][0]
-    _, unknown = take_shape(query, table, "ts")
+    _, unknown = decompose_select(query, table, "ts")
     assert unknown is not None and unknown.keys == ("v % 2",)
     with pytest.raises(QueryTextError, match="not-grouped"):
-        take_shape(query, table, "ts", columns=["v", "Sensor"])
+        decompose_select(query, table, "ts", columns=["v", "Sensor"])
 
 
 def test_an_output_may_name_one_before_it() -> None:

@@ -15,8 +15,8 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.spark.report import PromiseReport, report
-from slackwater.spark.supervisor import keepers_of
+from slackwater.spark.report import CompletenessReport, report
+from slackwater.spark.runtime.listener import completeness_trackers_of
 
 ORIGIN_S = 1_700_000_000
 SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
@@ -83,14 +83,14 @@ def settle(query: StreamingQuery) -> None:
         query.processAllAvailable()
         last = query.lastProgress
         batch = -1 if last is None else int(last["batchId"])
-        keepers_of(str(query.id), batch, timeout_s=60)
+        completeness_trackers_of(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         last = query.lastProgress
         if last is None or int(last["batchId"]) == batch:
             return
 
 
-def promise_of(query: StreamingQuery) -> PromiseReport:
+def promise_of(query: StreamingQuery) -> CompletenessReport:
     """The only promise of a query."""
     (promise,) = report(query).promises
     return promise

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
-from slackwater.spark.session import local_session
+from slackwater.spark.command.session import local_session
 from tests.spark.test_standing import updates
 
 

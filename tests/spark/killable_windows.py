@@ -27,8 +27,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import slackwater as sw
 from slackwater.control.disorder import register
-from slackwater.spark.session import local_session
-from slackwater.spark.supervisor import keepers_of
+from slackwater.spark.command.session import local_session
+from slackwater.spark.runtime.listener import completeness_trackers_of
 from tests.spark.harness import SCHEMA, FileStream, settle, told_ms
 from tests.spark.test_windows import Trailing
 
@@ -166,7 +166,7 @@ class Sink:
     def await_report(self, batch: int) -> None:
         (query_id,) = (str(query.id) for query in self.spark.streams.active if query.name == self.name)
         if self.batches:
-            keepers_of(query_id, batch, timeout_s=60)
+            completeness_trackers_of(query_id, batch, timeout_s=60)
 
 
 def hang(flag: Path) -> None:

@@ -15,7 +15,7 @@ from slackwater.cli.advise_plot import plot_advice
 from slackwater.errors import InvalidData
 from slackwater.sim.driver import clairvoyant_wait
 from slackwater.sim.recorded import read_recording
-from slackwater.spark.advise import advise, read_data
+from slackwater.spark.command.advise import advise, read_data
 
 pytestmark = pytest.mark.spark
 

@@ -27,8 +27,8 @@ def _known() -> Iterator[None]:
     disorder.register(Trailing)
     shedding.register(Scripted)
     yield
-    disorder.registry._METHODS.pop(Trailing.name)
-    shedding.registry._LAWS.pop(Scripted.name)
+    disorder.registry._METHODS.unregister(Trailing.name)
+    shedding.registry._LAWS.unregister(Scripted.name)
 
 
 def run(

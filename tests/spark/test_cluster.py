@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import functions as F
 import slackwater as sw
-from slackwater.spark.session import local_session
+from slackwater.spark.command.session import local_session
 from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start, watermark_ms
 
 root = Path(sys.argv[1])

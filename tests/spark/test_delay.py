@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 import slackwater as sw
 from slackwater.control.shedding import Status, register, registry
 from slackwater.errors import InvalidOption, InvalidStream, UnknownName
-from slackwater.spark.delay_report import DelayReport
+from slackwater.spark.timeliness.report import TimelinessReport
 from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start
 
 pytestmark = pytest.mark.spark
@@ -46,10 +46,10 @@ def _scripted() -> Iterator[None]:
     """Known by name only while these tests run."""
     register(Scripted)
     yield
-    registry._LAWS.pop(Scripted.name)
+    registry._LAWS.unregister(Scripted.name)
 
 
-def delay_of(query: Any) -> DelayReport:
+def delay_of(query: Any) -> TimelinessReport:
     (delay,) = sw.report(query).delays
     return delay
 
@@ -59,7 +59,7 @@ def numbered(batch: int, count: int = 500) -> list[dict[str, Any]]:
     return rows(at_s, np.zeros(count), first_id=batch * count)
 
 
-def run(spark: SparkSession, folder: Path, result: DataFrame, stream: FileStream, batches: int) -> DelayReport:
+def run(spark: SparkSession, folder: Path, result: DataFrame, stream: FileStream, batches: int) -> TimelinessReport:
     """One micro-batch after the other, each after the decision that follows from the last."""
     query = start(result, folder)
     try:

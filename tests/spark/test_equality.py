@@ -30,7 +30,7 @@ def bench() -> Iterator[Any]:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     yield module
-    registry._METHODS.pop(module.Trailing.name)
+    registry._METHODS.unregister(module.Trailing.name)
 
 
 def draw_case(draw: Any, bench: Any) -> Any:

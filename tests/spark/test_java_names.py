@@ -8,7 +8,7 @@ import pytest
 from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from slackwater.spark.java_names import remember_java_names
+from slackwater.spark.runtime.java_names import remember_java_names
 
 pytestmark = pytest.mark.spark
 

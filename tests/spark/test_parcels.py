@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from slackwater.kernel import WindowSpec, panes_of, takes_panes
-from slackwater.spark.advance import advance_shard
-from slackwater.spark.parcels import Key, opened, packer
-from slackwater.spark.sharding import shard_keys
+from slackwater.kernel.windows import WindowSpec, panes_of, takes_panes
+from slackwater.spark.runtime.sharding import shard_keys
+from slackwater.spark.worker.packed_rows import Key, opened, packer
+from slackwater.spark.worker.shard_step import advance_shard
 
 ORIGIN_US = 1_700_000_000_000_000
 AGGREGATES = (("count", -1), ("max", 0), ("sum", 0))
@@ -60,13 +60,13 @@ def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> 
     pack = packer(numbers, spec.grouped, partial(panes_of, spec) if takes_panes(spec) else None)
     for number, table in enumerate(batches):
         halves = (table.slice(0, 150), table.slice(150))
-        parcels = pa.Table.from_batches(p for half in halves for p in pack(iter(half.to_batches(40)))).to_pandas()
+        packed_rows = pa.Table.from_batches(p for half in halves for p in pack(iter(half.to_batches(40)))).to_pandas()
         told = pd.DataFrame({"first": [ORIGIN_US + (number + 1) * 10_000_000 - 5_000_000], "rows": [None]})
         for shard in numbers:
             state = states.setdefault(shard, State())
-            mine = parcels[parcels["shard"] == shard]
+            mine = packed_rows[packed_rows["shard"] == shard]
             for frame in advance_shard(spec, 1, [told, mine] if number % 2 else [mine, told], state):  # type: ignore[arg-type]
-                results = [row for parcel in frame["results"] for row in opened(parcel, whole).to_pylist()]
+                results = [row for packed in frame["results"] for row in opened(packed, whole).to_pylist()]
                 assert (frame["count"].sum(), frame["end_us"].max()) == (len(results), max(r["end"] for r in results))
                 found += results
     return found

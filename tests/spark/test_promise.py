@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
-from slackwater.spark.report import PromiseReport
+from slackwater.spark.report import CompletenessReport
 from tests.spark.harness import (
     ORIGIN_S,
     FileStream,
@@ -61,7 +61,7 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: Spar
     assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late)
 
 
-def windowed(stream: FileStream, folder: Path) -> tuple[PromiseReport, list[Any]]:
+def windowed(stream: FileStream, folder: Path) -> tuple[CompletenessReport, list[Any]]:
     """Count 5-second windows by sensor under a promise to the stream's end; the promise, and what Spark reported."""
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "2%", arrival="arrived")
     query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), folder)
@@ -104,9 +104,11 @@ def check_with_batch(
 def test_a_thinned_micro_batch_still_counts_late_and_invalid_rows_exactly(
     nulls_counted_from: tuple[int, int], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slackwater.spark.cells._NULLS_COUNTED_FROM", nulls_counted_from)
-    monkeypatch.setattr("slackwater.spark.cells._THIN_FROM_ROWS", 1000)
-    monkeypatch.setattr("slackwater.spark.cells._ENOUGH_PROBES", 3)  # of 2500 rows one in 256 is a probe
+    monkeypatch.setattr("slackwater.spark.completeness.histogram._NULLS_COUNTED_FROM", nulls_counted_from)
+    monkeypatch.setattr("slackwater.spark.completeness.histogram._SAMPLE_FROM_ROWS", 1000)
+    monkeypatch.setattr(
+        "slackwater.spark.completeness.histogram._ENOUGH_PROBES", 3
+    )  # of 2500 rows one in 256 is a probe
     rng = np.random.default_rng(3)
     batches, per_batch, period_s = 14, 2500, 60.0
     arrivals = np.sort(rng.uniform(0, batches * period_s, batches * per_batch))
@@ -130,8 +132,8 @@ def test_a_thinned_micro_batch_still_counts_late_and_invalid_rows_exactly(
 def test_a_part_of_the_rows_is_not_gone_by_where_event_times_are_coarse(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slackwater.spark.cells._THIN_FROM_ROWS", 1000)
-    monkeypatch.setattr("slackwater.spark.keeper._COARSE_FROM_ROWS", 1000)
+    monkeypatch.setattr("slackwater.spark.completeness.histogram._SAMPLE_FROM_ROWS", 1000)
+    monkeypatch.setattr("slackwater.spark.completeness.tracker._COARSE_FROM_ROWS", 1000)
     rng = np.random.default_rng(4)
     batches, per_batch = 8, 1500
     arrivals = np.sort(rng.uniform(0, batches * 60.0, batches * per_batch))

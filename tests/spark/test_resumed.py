@@ -25,7 +25,7 @@ TRAILING: dict[str, Any] = {"method": Trailing.name, "method_options": {"wait_ms
 def _trailing() -> Iterator[None]:
     register(Trailing)
     yield
-    registry._METHODS.pop(Trailing.name)
+    registry._METHODS.unregister(Trailing.name)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 import slackwater as sw
 from slackwater.cli import reconcile, run
 from slackwater.errors import InvalidData, InvalidOption, QueryFailed, QueryTextError, SlackwaterError
-from slackwater.spark import session
+from slackwater.spark.command import session
 from tests.spark.harness import SCHEMA, FileStream
 from tests.spark.test_standing import SCHEMA as PRICES
 from tests.spark.test_standing import micro_batches, put_weights, truth
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spark
 SELECT = "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors"
 QUERY = SELECT + " [RANGE 2 seconds SLIDE 1 second {}] GROUP BY sensor"
 PROMISED = QUERY.format("WATTR ts ARRIVAL arrived SLACK 100 ms LATE PANES")
-JOINED = PROMISED.replace("] GROUP", "] JOIN Places USING (sensor) GROUP")
+JOINED = PROMISED.replace("] GROUP", "] JOIN DueMask USING (sensor) GROUP")
 WORTH = "SELECT portfolio, SUM(weight * price) AS worth FROM Prices JOIN Holdings USING (symbol) GROUP BY portfolio"
 
 
@@ -181,7 +181,7 @@ def test_a_static_table_is_joined_with_the_types_that_it_is_given(spark: SparkSe
     query = put(tmp_path, JOINED.replace("SELECT sensor", "SELECT place").replace("BY sensor", "BY place"))
     done = invoke(
         *(run.command, query, "--source", f"json:{source.folder}", "--schema", SCHEMA, "--json"),
-        *("--table", f"Places(sensor STRING, place STRING)=csv:{tmp_path / 'places.csv'}"),
+        *("--table", f"DueMask(sensor STRING, place STRING)=csv:{tmp_path / 'places.csv'}"),
         *("--sink", f"parquet:{tmp_path / 'out'}"),
     )
     assert done.exit_code == 0, done.output
@@ -241,8 +241,8 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
         (PROMISED.replace("WATTR ts", "WATTR tss"), (), QueryTextError, "unknown-column"),
         (PROMISED.replace("SUM(value)", "SUM(CAST(sensor AS INT))"), (), QueryFailed, "query-failed"),
         (QUERY.format("WATTR ts"), ("--late-sink", "json:late"), InvalidOption, "nothing-late"),
-        (JOINED.replace("Places", "Nowhere"), (), QueryTextError, "wrong-query"),
-        (JOINED, ("--table", f"Places=parquet:{__file__}"), InvalidData, "unreadable-table"),
+        (JOINED.replace("DueMask", "Nowhere"), (), QueryTextError, "wrong-query"),
+        (JOINED, ("--table", f"DueMask=parquet:{__file__}"), InvalidData, "unreadable-table"),
         (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "unknown-sink"),
         (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
         (PROMISED, ("--source", "replay:nowhere"), InvalidData, "no-such-file"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.spark.segments import Sliding, segments_of
+from slackwater.spark.windows.segments import Sliding, segments_of
 
 pytestmark = pytest.mark.spark
 MS_US = 1000

@@ -25,7 +25,7 @@ def _trailing() -> Iterator[None]:
     """Known by name only while these tests run."""
     register(Trailing)
     yield
-    registry._METHODS.pop(Trailing.name)
+    registry._METHODS.unregister(Trailing.name)
 
 
 @pytest.fixture(autouse=True)

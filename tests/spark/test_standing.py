@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.errors import InvalidOption, InvalidStream
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.shard import Shard
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.shard import Shard
 from slackwater.sim.brownian import brownian_streams
-from slackwater.spark.exchange import replace
-from slackwater.spark.sharding import murmur3, shard_keys
-from slackwater.spark.weights_table import WeightsTable
+from slackwater.spark.runtime.sharding import murmur3, shard_keys
+from slackwater.spark.worker.mailbox import replace
+from slackwater.spark.worker.weights_table import WeightsTable
 from tests.spark.harness import ORIGIN_S, FileStream
 from tests.spark.test_cluster import cluster_environment
 
@@ -240,8 +240,8 @@ def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) ->
     put_weights(tmp_path / "weights")
     for more, condition in (
         ({"within": -1}, "invalid-bound"),
-        ({"confidence": 1.0}, "invalid-belief"),
-        ({"confidence": 0.0}, "invalid-belief"),
+        ({"confidence": 1.0}, "invalid-confidence"),
+        ({"confidence": 0.0}, "invalid-confidence"),
         ({"aggregate": "max"}, "window-or-landmark"),
         ({"within": None}, "no-such-column"),
         ({"capacity": 0}, "invalid-capacity"),
@@ -296,7 +296,7 @@ def test_shard_keys_hash_as_spark_hashes(spark: SparkSession) -> None:
 CLUSTER = """
 import json, sys
 from pathlib import Path
-from slackwater.spark.session import local_session
+from slackwater.spark.command.session import local_session
 from tests.spark.test_standing import answers, micro_batches, put_weights, run_batches, twin, updates, SCHEMA
 from tests.spark.harness import FileStream
 

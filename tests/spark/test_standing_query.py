@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import slackwater as sw
 from slackwater.errors import InvalidStream
 from slackwater.language import parse
-from slackwater.spark.standing_query import standing_query
+from slackwater.spark.standing.sql import standing_query
 from tests.spark.harness import ORIGIN_S, FileStream
 from tests.spark.test_standing import SCHEMA, TICK_MS, micro_batches, put_weights, run_batches, truth
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.spark.state_text import Codec, as_text, from_text
+from slackwater.spark.worker.state_text import Codec, as_text, from_text
 
 
 @given(st.binary(max_size=200), st.sampled_from(["lz4_raw", "zstd"]))

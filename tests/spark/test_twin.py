@@ -17,9 +17,9 @@ from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, run
 from slackwater.sim.streams.step import step
 from slackwater.sim.trace import Trace
-from slackwater.spark.cells import decode_cells
-from slackwater.spark.exchange import Exchange
-from slackwater.spark.keeper import BatchReport, Keeper, PromiseSpec
+from slackwater.spark.completeness.histogram import decode_cells
+from slackwater.spark.completeness.tracker import BatchReport, CompletenessSpec, CompletenessTracker
+from slackwater.spark.worker.mailbox import Mailbox
 from tests.spark.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
 
 pytestmark = pytest.mark.spark
@@ -69,20 +69,20 @@ def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
 
 
-def without_spark(trace: Trace, ends: list[int]) -> Keeper:
+def without_spark(trace: Trace, ends: list[int]) -> CompletenessTracker:
     """The very keeper that listens to Spark, fed with the same cells."""
     assert trace.arrivals is not None
-    spec = PromiseSpec("twin", "ts", PROMISE, "budgeted-quantile", {}, [], Exchange(Path("nowhere")))
-    keeper = Keeper(spec, "query", "epoch")
+    spec = CompletenessSpec("twin", "ts", PROMISE, "budgeted-quantile", {}, [], Mailbox(Path("nowhere")))
+    tracker = CompletenessTracker(spec, "query", "epoch")
     for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
-        heartbeat = keeper.heartbeat_ms
-        reference = keeper.clock_ms if heartbeat is None else heartbeat
+        heartbeat = tracker.heartbeat_ms
+        reference = tracker.clock_ms if heartbeat is None else heartbeat
         origins = trace.arrivals[first:last] if reference is None else float(reference)
         margins = np.round((trace.values[first:last] - origins) * 1000)
         clock = float(trace.arrivals[last - 1])
         cells = decode_cells(cells_of(margins), with_sources=False)
-        keeper.on_batch(BatchReport(number, heartbeat, reference, clock, cells, clock, state_rows=1))
-    return keeper
+        tracker.on_batch(BatchReport(number, heartbeat, reference, clock, cells, clock, state_rows=1))
+    return tracker
 
 
 def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path) -> None:
@@ -90,10 +90,10 @@ def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path
     ends = [*range(250, trace.rows, 250), trace.rows]
     ledger, mean_wait_ms, heartbeats = on_spark(spark, tmp_path, trace, ends)
 
-    keeper = without_spark(trace, ends)
-    assert [record.heartbeat_ms for record in keeper.history] == heartbeats, "every decision, to the millisecond"
-    assert keeper.ledger == ledger
-    assert keeper.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
+    tracker = without_spark(trace, ends)
+    assert [record.heartbeat_ms for record in tracker.history] == heartbeats, "every decision, to the millisecond"
+    assert tracker.ledger == ledger
+    assert tracker.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
 
     # The simulator sees rows, Spark the cells they fall into: their waits differ by no more than a cell's width. Of a
     # first micro-batch Spark learns only the clock.

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.kernel import Rows
-from slackwater.kernel.order import by_group, in_order
-from slackwater.spark import waiting as module
-from slackwater.spark.parcels import Key, numbered, sealed, unsealed
-from slackwater.spark.waiting import Waiting
+from slackwater.kernel.windows import Rows
+from slackwater.kernel.windows.order import by_group, in_order
+from slackwater.spark.worker import waiting_rows as module
+from slackwater.spark.worker.packed_rows import Key, numbered, sealed, unsealed
+from slackwater.spark.worker.waiting_rows import Waiting
 
 KEYS: list[Key] = ["a", None, "c"]
 PARCELS = st.lists(
@@ -39,14 +39,14 @@ def test_what_the_heartbeat_has_passed_comes_out_once_in_the_order_of_arrival(
         patch.setattr(module, "_WHOLE", 2)
         waiting, heartbeat, arrived = Waiting(grouped=grouped), 0, 0
         held: list[tuple[int, int, Key]] = []
-        for parcels, rise in batches:
-            for parcel in parcels:
+        for packed_rows, rise in batches:
+            for packed in packed_rows:
                 # no row is late, as under Spark; inside a parcel rows of one time arrived in their order
-                at = [heartbeat + after for after, _ in parcel]
-                rows = Rows.of(at, [key for _, key in parcel], [np.arange(arrived, arrived + len(parcel))])
+                at = [heartbeat + after for after, _ in packed]
+                rows = Rows.of(at, [key for _, key in packed], [np.arange(arrived, arrived + len(packed))])
                 rows = by_group(rows)[0] if grouped else in_order(rows)
-                arrived += len(parcel)
-                waiting.parcels.append(sealed(list(KEYS), rows))
+                arrived += len(packed)
+                waiting.packed_rows.append(sealed(list(KEYS), rows))
                 held += listed(rows, KEYS)
             heartbeat += rise
             waiting = Waiting.from_text(waiting.to_text(), grouped=grouped)
@@ -58,7 +58,7 @@ def test_what_the_heartbeat_has_passed_comes_out_once_in_the_order_of_arrival(
             passed = (row for row in held if row[0] < heartbeat)
             assert by_time == sorted(passed, key=lambda row: (row[0], KEYS.index(row[2]) * grouped, row[1]))
             held = [row for row in held if row[0] >= heartbeat]
-            assert min((first for first, _ in waiting.parcels), default=None) == min(
+            assert min((first for first, _ in waiting.packed_rows), default=None) == min(
                 (at for at, _, _ in held), default=None
             )
 
@@ -75,10 +75,10 @@ def test_the_later_half_of_a_parcel_is_not_opened_again(monkeypatch: pytest.Monk
     for heartbeat in range(1_000, 101_000, 1_000):
         waiting.release(heartbeat)
     rows = sum(len(unsealed(text)[1]) for text in opened)
-    assert not waiting.parcels and rows < 10 * 100_000, "a hundred heartbeats, and each row was opened a few times"
+    assert not waiting.packed_rows and rows < 10 * 100_000, "a hundred heartbeats, and each row was opened a few times"
 
 
 def test_many_small_parcels_become_few() -> None:
     waiting = Waiting(sealed(["a"], Rows.of([at])) for at in range(1_000))
-    assert waiting.release(500) and len(waiting.parcels) < 20
+    assert waiting.release(500) and len(waiting.packed_rows) < 20
     assert [int(at) for _, rows in waiting.release(1_000) for at in rows.attribute] == list(range(500, 1_000))

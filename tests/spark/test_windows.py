@@ -48,7 +48,7 @@ def _trailing() -> Iterator[None]:
     """Known by name only while these tests run."""
     register(Trailing)
     yield
-    registry._METHODS.pop(Trailing.name)
+    registry._METHODS.unregister(Trailing.name)
 
 
 def batches(seed: int, count: int = 4, each: int = 60) -> list[list[dict[str, Any]]]:

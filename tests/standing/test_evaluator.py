@@ -7,18 +7,18 @@ import pytest
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidOption
-from slackwater.kernel.evaluator import StandingEvaluator
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.standing.evaluator import StandingEvaluator
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
 from slackwater.sim.brownian import brownian_streams
 from slackwater.sim.standing import average_queries, hide, run_standing, true_answers
 
 STREAMS = np.arange(4)
 
 
-def queries(bound: float = 2.0, belief: float = 0.9, relative: bool = False) -> QuerySet:
+def queries(bound: float = 2.0, confidence: float = 0.9, relative: bool = False) -> QuerySet:
     weights = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 1.0, 2.0, -1.0], [0.25, 0.25, 0.25, 0.25]])
-    return QuerySet.of(np.array(["a", "b", "c"]), weights, bound, belief, relative)
+    return QuerySet.of(np.array(["a", "b", "c"]), weights, bound, confidence, relative)
 
 
 def walk(ticks: int, streams: int = 4, seed: int = 0) -> NDArray[np.float64]:
@@ -53,16 +53,16 @@ def test_every_answer_is_the_exact_one_at_its_tick(
             assert value == pytest.approx(truth[tick, query], abs=1e-9)
 
 
-def test_under_brownian_motion_the_hit_rate_is_the_belief() -> None:
+def test_under_brownian_motion_the_hit_rate_is_the_confidence() -> None:
     table = brownian_streams(10, 1_200, seed=1)
     weights = np.tile(average_queries(10, 9, 10), (3, 1))
     some = QuerySet.of(np.arange(30), weights, 1.0, np.repeat([0.95, 0.9, 0.85], 10))
     run = run_standing(table, some, EvaluatorOptions())
-    for at, belief in enumerate((0.95, 0.9, 0.85)):
+    for at, confidence in enumerate((0.95, 0.9, 0.85)):
         mine = slice(10 * at, 10 * at + 10)
         # Three standard errors of some 3 500 evaluations of overlapping averages.
-        assert abs(run.hit_rate[mine].mean() - belief) < 0.02
-        assert run.fidelity[mine].mean() > belief
+        assert abs(run.hit_rate[mine].mean() - confidence) < 0.02
+        assert run.fidelity[mine].mean() > confidence
 
 
 @pytest.mark.parametrize(("correlation", "freedom"), [(0.5, np.inf), (0.0, 2.5), (0.5, 2.5)])
@@ -198,10 +198,10 @@ def test_under_overload_the_costliest_to_miss_come_first() -> None:
     assert share.argmax() == 3
 
 
-@pytest.mark.parametrize("belief", [0.0, 1.0, -1.0, float("nan")])
-def test_beliefs_that_cannot_be_held(belief: float) -> None:
-    with pytest.raises(InvalidOption, match="invalid-belief"):
-        queries(belief=belief)
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
+def test_confidences_that_cannot_be_held(confidence: float) -> None:
+    with pytest.raises(InvalidOption, match="invalid-confidence"):
+        queries(confidence=confidence)
 
 
 def test_bounds_and_weights_that_cannot_be_meant() -> None:

@@ -78,8 +78,8 @@ def test_weights_from_a_file(values: Path, tmp_path: Path) -> None:
     [
         (("--within", "-1"), "invalid-bound"),
         (("--within", "much"), "invalid-bound"),
-        (("--confidence", "100%"), "invalid-belief"),
-        (("--confidence", "0"), "invalid-belief"),
+        (("--confidence", "100%"), "invalid-confidence"),
+        (("--confidence", "0"), "invalid-confidence"),
         (("--aggregate", "max"), "no-window"),
         (("--window", "30min"), "window-without-extreme"),
         (("--interrupt", "some"), "invalid-interruption"),

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from slackwater.kernel.evaluator import StandingEvaluator
-from slackwater.kernel.history import History
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.places import Places
-from slackwater.kernel.queries import QuerySet
-from slackwater.kernel.records import Records
+from slackwater.kernel.standing.due_mask import DueMask
+from slackwater.kernel.standing.evaluator import StandingEvaluator
+from slackwater.kernel.standing.history import History
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
+from slackwater.kernel.standing.records import Records
 
 
 def even(rows: int, streams: int, width: int, seed: int = 0) -> sparse.csr_matrix:
@@ -42,7 +42,7 @@ def test_records_hold_what_is_held_and_the_rows(streams: int, width: int) -> Non
 
 @given(st.integers(0, 400), st.floats(0.0, 1.0), st.integers(0, 99))
 def test_places_are_where_the_mask_is_set(size: int, share: float, seed: int) -> None:
-    places = Places(size)
+    places = DueMask(size)
     for times in range(2):  # the tail stays set
         places.mask[:] = np.random.default_rng(seed + times).random(size) < share
         assert places.found().tolist() == np.flatnonzero(places.mask).tolist()

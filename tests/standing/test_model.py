@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from slackwater.control.deferral.calibration import lasting_belief
+from slackwater.control.deferral.calibration import lasting_confidence
 from slackwater.control.deferral.covariance import common_factors
 from slackwater.control.deferral.model import deferral, rise_time, within_probability
 from slackwater.control.deferral.near_edge import near_edge
@@ -18,36 +18,40 @@ positive = st.floats(0.01, 100.0)
 
 
 @given(positive, st.floats(-50.0, 50.0), positive, st.floats(0.5, 0.999))
-def test_at_the_deadline_the_belief_is_what_was_asked(bound: float, drift: float, sigma: float, belief: float) -> None:
-    values = [np.array([x]) for x in (bound, drift, sigma, belief)]
+def test_at_the_deadline_the_confidence_is_what_was_asked(
+    bound: float, drift: float, sigma: float, confidence: float
+) -> None:
+    values = [np.array([x]) for x in (bound, drift, sigma, confidence)]
     after = deferral(*values)
     # The negligible-drift shortcut is exact to the square of a shift of 0.01.
-    assert abs(within_probability(after, *values[:3])[0] - belief) < 1e-4
+    assert abs(within_probability(after, *values[:3])[0] - confidence) < 1e-4
 
 
 @given(positive, st.floats(-5.0, 5.0), positive, st.floats(0.55, 0.999))
-def test_the_rise_time_is_the_first_time_of_that_belief(room: float, drift: float, sigma: float, belief: float) -> None:
-    after = rise_time(*(np.array([x]) for x in (room, drift, sigma, belief)))[0]
+def test_the_rise_time_is_the_first_time_of_that_confidence(
+    room: float, drift: float, sigma: float, confidence: float
+) -> None:
+    after = rise_time(*(np.array([x]) for x in (room, drift, sigma, confidence)))[0]
     earlier = np.linspace(0.01, 0.99, 50) * min(after, 1e6)
-    assert np.all(ndtr((room - drift * earlier) / (sigma * np.sqrt(earlier))) >= belief - 1e-9)
+    assert np.all(ndtr((room - drift * earlier) / (sigma * np.sqrt(earlier))) >= confidence - 1e-9)
     if np.isfinite(after):
-        assert abs(ndtr((room - drift * after) / (sigma * np.sqrt(after))) - belief) < 1e-9
+        assert abs(ndtr((room - drift * after) / (sigma * np.sqrt(after))) - confidence) < 1e-9
 
 
 @given(st.lists(st.floats(0.0, 1e4), min_size=1, max_size=30), st.floats(0.5, 0.999999))
-def test_a_curve_says_what_solving_says(leans: list[float], belief: float) -> None:
-    lean, beliefs = np.array(leans), np.full(len(leans), belief)
-    solved = np.array([near_edge(np.array([m, m]), np.array([belief, 0.3]))[0] for m in leans])
-    assert np.abs(near_edge(lean, beliefs) - solved).max() <= 5e-6
-    assert np.abs(ndtr(solved) - ndtr(-np.sqrt(np.square(solved) + 4.0 * lean)) - belief).max() < 1e-9
+def test_a_curve_says_what_solving_says(leans: list[float], confidence: float) -> None:
+    lean, confidences = np.array(leans), np.full(len(leans), confidence)
+    solved = np.array([near_edge(np.array([m, m]), np.array([confidence, 0.3]))[0] for m in leans])
+    assert np.abs(near_edge(lean, confidences) - solved).max() <= 5e-6
+    assert np.abs(ndtr(solved) - ndtr(-np.sqrt(np.square(solved) + 4.0 * lean)) - confidence).max() < 1e-9
 
 
-def test_every_query_may_have_a_belief_of_its_own() -> None:
+def test_every_query_may_have_a_confidence_of_its_own() -> None:
     draw = np.random.default_rng(7)
     bound, drift, sigma = draw.uniform(1.0, 9.0, (3, 60))
-    for beliefs in (draw.choice([0.8, 0.9, 0.95], 60), draw.uniform(0.05, 0.99, 60)):
-        alone = [deferral(*(x[at : at + 1] for x in (bound, drift, sigma, beliefs)))[0] for at in range(60)]
-        assert deferral(bound, drift, sigma, beliefs) == pytest.approx(alone, rel=2e-5)
+    for confidences in (draw.choice([0.8, 0.9, 0.95], 60), draw.uniform(0.05, 0.99, 60)):
+        alone = [deferral(*(x[at : at + 1] for x in (bound, drift, sigma, confidences)))[0] for at in range(60)]
+        assert deferral(bound, drift, sigma, confidences) == pytest.approx(alone, rel=2e-5)
 
 
 def test_degenerate_queries() -> None:
@@ -59,12 +63,12 @@ def test_degenerate_queries() -> None:
     assert deferral(one, zero, np.array([np.inf]), p)[0] == 0.0  # nothing known
 
 
-def test_fidelity_under_brownian_motion_is_the_belief() -> None:
+def test_fidelity_under_brownian_motion_is_the_confidence() -> None:
     draw = np.random.default_rng(0)
-    for belief in (0.95, 0.85):
-        end = np.quantile(np.abs(draw.standard_normal(200_000)), lasting_belief(belief))
+    for confidence in (0.95, 0.85):
+        end = np.quantile(np.abs(draw.standard_normal(200_000)), lasting_confidence(confidence))
         paths = np.cumsum(draw.standard_normal((4_000, 200)), axis=1) / np.sqrt(200)
-        assert abs(np.mean(np.abs(paths) <= end) - belief) < 0.01
+        assert abs(np.mean(np.abs(paths) <= end) - confidence) < 0.01
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=12), st.floats(0.1, 5.0))

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from slackwater.errors import InvalidData
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.shard import Shard
-from slackwater.kernel.told import Told
-from slackwater.kernel.weights import ShardWeights, came_from
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.shard import Shard
+from slackwater.kernel.standing.shard_counts import ShardCounts
+from slackwater.kernel.standing.weights import ShardWeights, came_from
 from slackwater.sim.brownian import brownian_streams
 from slackwater.sim.standing import true_answers
-from slackwater.spark.sharding import PERIOD, murmur3, shard_keys
-from slackwater.spark.weights_table import WeightsTable
+from slackwater.spark.runtime.sharding import PERIOD, murmur3, shard_keys
+from slackwater.spark.worker.weights_table import WeightsTable
 
 TICK_MS = 60_000.0
 ROWS = [(f"p{query}", f"s{(query + stream) % 4}", 1.0 + stream) for query in range(6) for stream in range(3)]
@@ -64,7 +64,7 @@ def test_a_shard_says_what_it_did() -> None:
         assert one.told.evaluated == int(answers["value"].notna().sum())
         assert (one.told.queries, one.told.withheld) == (7, 1)
         told.append(one.told)
-    every = Told.together(told)
+    every = ShardCounts.together(told)
     assert every.evaluated == one.evaluator.evaluations
     assert every.judged == every.evaluated - 6, "the first answers had none before them"
     assert every.expected == pytest.approx(0.9 * every.judged)

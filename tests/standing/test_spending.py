@@ -10,48 +10,48 @@ from scipy.special import ndtr
 
 from slackwater.control.deferral.model import two_sided_quantile
 from slackwater.control.deferral.spending import MOST_EARNED, Lengthening, after
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
 from slackwater.sim.brownian import brownian_streams
 from slackwater.sim.standing import average_queries, run_standing
 
-BELIEFS = np.array([0.5, 0.8, 0.85, 0.9, 0.95, 0.99, 0.999])
+CONFIDENCES = np.array([0.5, 0.8, 0.85, 0.9, 0.95, 0.99, 0.999])
 
 
 @given(
-    belief=st.floats(0.5, 0.999),
+    confidence=st.floats(0.5, 0.999),
     wait=st.floats(0.0, 1e4),
     left=st.floats(-1e4, 1e4),
 )
-def test_no_more_is_added_than_there_is_to_spend(belief: float, wait: float, left: float) -> None:
-    longer = Lengthening.of(np.array([belief])).lengthened(np.array([wait]), np.array([left]))[0]
+def test_no_more_is_added_than_there_is_to_spend(confidence: float, wait: float, left: float) -> None:
+    longer = Lengthening.of(np.array([confidence])).lengthened(np.array([wait]), np.array([left]))[0]
     assert wait <= longer <= wait + max(left, 0.0) + 1e-9 * (1.0 + wait)
 
 
 @given(
-    belief=st.floats(0.5, 0.999),
+    confidence=st.floats(0.5, 0.999),
     deferrals=st.lists(st.tuples(st.integers(1, 200), st.booleans()), max_size=50),
 )
 def test_what_is_earned_is_never_more_than_was_permitted_and_not_used(
-    belief: float, deferrals: list[tuple[int, bool]]
+    confidence: float, deferrals: list[tuple[int, bool]]
 ) -> None:
     earned, left = np.zeros(1), 0.0
     for ticks, wrong in deferrals:
-        stood, found, share = np.array([float(ticks)]), np.array([float(wrong)]), np.array([belief])
+        stood, found, share = np.array([float(ticks)]), np.array([float(wrong)]), np.array([confidence])
         earned = after(earned, stood, found, share, np.array([20.0]), 1.0)
-        left += ticks * (1.0 - belief - wrong)
+        left += ticks * (1.0 - confidence - wrong)
         assert earned[0] <= MOST_EARNED * 20.0
     if sum(ticks for ticks, _ in deferrals) < MOST_EARNED * 20.0:
         assert earned[0] == pytest.approx(left)
 
 
-def test_a_longer_deferral_ends_with_the_belief_that_brownian_motion_has_left() -> None:
-    spent, z = Lengthening.of(BELIEFS), two_sided_quantile(BELIEFS)
+def test_a_longer_deferral_ends_with_the_confidence_that_brownian_motion_has_left() -> None:
+    spent, z = Lengthening.of(CONFIDENCES), two_sided_quantile(CONFIDENCES)
     for share in np.linspace(0.0, 1.0, 11):
-        ticks = np.full(len(BELIEFS), 30.0)
+        ticks = np.full(len(CONFIDENCES), 30.0)
         added = share * (1.0 - 1.0 / spent.most)
         exact = 2.0 * ndtr(z * np.sqrt(1.0 - added)) - 1.0
-        assert spent.end_belief(BELIEFS, ticks, added * ticks) == pytest.approx(exact, abs=0.002)
+        assert spent.end_confidence(CONFIDENCES, ticks, added * ticks) == pytest.approx(exact, abs=0.002)
 
 
 def test_under_brownian_motion_fewer_evaluations_hold_the_share_of_time() -> None:

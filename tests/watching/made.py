@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slackwater.control.ledger import Ledger
-from slackwater.kernel.told import Told
+from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.watching.point import Lateness, Point
 from slackwater.watching.series import About, Series
 from slackwater.watching.standing import Standing
@@ -57,7 +57,7 @@ def delay_point(batch: int, delay_s: float = 1.0, shed_ratio: float = 0.0) -> Po
 
 def standing_point(batch: int, within: float = 0.975, judged: int = 80) -> Point:
     """A micro-batch of a precision promise: of 1 000 queries 100 were evaluated and 10 are withheld."""
-    told = Told(1000, 10, 100, 5, judged, round(0.9 * judged), 0.9 * judged, 400.0, 400.0 * within, 360.0)
+    told = ShardCounts(1000, 10, 100, 5, judged, round(0.9 * judged), 0.9 * judged, 400.0, 400.0 * within, 360.0)
     standing = Standing()
     for _ in range(batch + 1):
         standing = standing.after(told, whole=True)

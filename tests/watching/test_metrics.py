@@ -52,10 +52,10 @@ def test_the_endpoint_serves_what_the_series_say() -> None:
     assert said["slackwater_rows_total", of | {("fate", "late")}] == 20
     assert said["slackwater_lateness_seconds", of | {("quantile", "1")}] == 9.0
     assert said["slackwater_shed_ratio", frozenset({("promise", "delay-1"), ("query", "peaks")})] == 0.25
-    belief = frozenset({("promise", "portfolios"), ("query", "peaks")})
-    assert said["slackwater_standing_evaluated_total", belief] == 100
-    assert said["slackwater_standing_deferred_total", belief] == 890
-    assert said["slackwater_fidelity_ratio", belief] == 0.975
+    confidence = frozenset({("promise", "portfolios"), ("query", "peaks")})
+    assert said["slackwater_standing_evaluated_total", confidence] == 100
+    assert said["slackwater_standing_deferred_total", confidence] == 890
+    assert said["slackwater_fidelity_ratio", confidence] == 0.975
     assert {name for name, _ in said} == set(metric_names()), "every metric appears under its own name"
 
 

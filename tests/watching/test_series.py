@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.control.ledger import Ledger
-from slackwater.kernel.told import Told
+from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.watching.folders import Folders
 from slackwater.watching.point import Point
 from slackwater.watching.report_html import report_html
@@ -101,9 +101,9 @@ def test_precision_is_judged_by_audits_once_there_are_enough() -> None:
 
 
 def test_shards_that_were_not_reached_let_their_queries_stand() -> None:
-    standing = Standing().after(Told(queries=10, withheld=2, evaluated=8), whole=True)
+    standing = Standing().after(ShardCounts(queries=10, withheld=2, evaluated=8), whole=True)
     assert (standing.queries, standing.deferred) == (10, 0)
-    standing = standing.after(Told(queries=4, evaluated=3), whole=False)
+    standing = standing.after(ShardCounts(queries=4, evaluated=3), whole=False)
     assert (standing.queries, standing.withheld, standing.evaluated, standing.deferred) == (10, 2, 11, 5)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from slackwater.spark.shown import shown_of
+from slackwater.spark.command.shown_results import shown_of
 from slackwater.watching.series import MOST_SHOWN
 
 JAN, FEB = dt.datetime(2024, 1, 1, 0, 0, 5), dt.datetime(2024, 2, 1, 0, 0, 10)

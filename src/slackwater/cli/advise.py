@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from slackwater.cli.advise_plot import plot_advice
-from slackwater.spark.advise import Advice, advise, read_data
-from slackwater.spark.session import local_session
+from slackwater.spark.command.advise import Advice, advise, read_data
+from slackwater.spark.command.session import local_session
 from slackwater.units import duration_text, percent, ratio
 
 SHOWN_SOURCES = 15

@@ -10,7 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from slackwater.spark.advise import Advice
+from slackwater.spark.command.advise import Advice
 from slackwater.units import percent
 
 

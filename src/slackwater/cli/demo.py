@@ -19,9 +19,9 @@ from rich.text import Text
 from slackwater import units
 from slackwater.cli.watched import watch_options, watched
 from slackwater.control.disorder import DEFAULT_METHOD
-from slackwater.spark.duel import Duel, Missing, Side, new_readings
-from slackwater.spark.report import PromiseReport
-from slackwater.spark.session import local_session
+from slackwater.spark.command.demo import Duel, Missing, Side, new_readings
+from slackwater.spark.command.session import local_session
+from slackwater.spark.report import CompletenessReport
 from slackwater.units import duration_text, percent, ratio
 
 _SIDE_BY_SIDE = 98
@@ -115,7 +115,7 @@ def _view(duel: Duel, fixed: str, elapsed_s: float, seconds: float, width: int) 
     return Group(bar, sides)
 
 
-def _promise_lines(promise: PromiseReport | None) -> list[tuple[str, RenderableType]]:
+def _promise_lines(promise: CompletenessReport | None) -> list[tuple[str, RenderableType]]:
     if promise is None or promise.heartbeat is None:
         return [("heartbeat", "learning …"), ("drop ratio", "–"), ("decision", "–")]
     verdict = Text("kept", style="bold green") if promise.kept else Text("BROKEN", style="bold red")
@@ -148,7 +148,7 @@ def _side_panel(title: str, side: Side, lines: list[tuple[str, RenderableType]])
 
 
 def _print_outcome(
-    console: Console, promise: PromiseReport, sides: dict[str, Side], outcome: dict[str, Missing], fixed: str
+    console: Console, promise: CompletenessReport, sides: dict[str, Side], outcome: dict[str, Missing], fixed: str
 ) -> None:
     console.print(str(promise))
     table = Table(title="closed windows, compared with a batch job over the same rows", title_justify="left")
@@ -167,7 +167,7 @@ def _print_outcome(
     console.print(_verdict(promise, sides, fixed), style="bold green" if promise.kept else "bold red")
 
 
-def _verdict(promise: PromiseReport, sides: dict[str, Side], fixed: str) -> str:
+def _verdict(promise: CompletenessReport, sides: dict[str, Side], fixed: str) -> str:
     ledger = promise.ledger
     word = "kept" if promise.kept else "BROKEN"
     wait = promise.mean_wait_ms
@@ -179,7 +179,7 @@ def _verdict(promise: PromiseReport, sides: dict[str, Side], fixed: str) -> str:
 
 
 def _as_json(
-    promise: PromiseReport, sides: dict[str, Side], outcome: dict[str, Missing], fixed: str, interrupted: bool
+    promise: CompletenessReport, sides: dict[str, Side], outcome: dict[str, Missing], fixed: str, interrupted: bool
 ) -> dict[str, Any]:
     def side(key: str) -> dict[str, Any]:
         lost = outcome[key]

@@ -16,8 +16,8 @@ from rich.table import Table
 from slackwater import units
 from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD, deferral_method_names
 from slackwater.errors import InvalidData, InvalidOption
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
 from slackwater.promises import Precision
 from slackwater.sim import standing
 from slackwater.sim.ticks import TickTable, common_part, tick_table
@@ -79,7 +79,7 @@ def command(
           --aggregate max --window 30ticks --confidence 90%
       slackwater lab standing prices.parquet --stream symbol --time ts --value close --interrupt 2@10min
     """
-    promises = [Precision.of(bound, belief) for bound in within.split(",") for belief in confidence.split(",")]
+    promises = [Precision.of(bound, level) for bound in within.split(",") for level in confidence.split(",")]
     try:
         rows = pd.read_parquet(values)
     except Exception as error:
@@ -100,7 +100,7 @@ def command(
         np.arange(size * len(promises)),
         np.tile(matrix, (len(promises), 1)),
         np.repeat([promise.bound for promise in promises], size),
-        np.repeat([promise.belief for promise in promises], size),
+        np.repeat([promise.confidence for promise in promises], size),
         np.repeat([promise.relative for promise in promises], size),
     )
     full, shown = table, table
@@ -195,7 +195,7 @@ def _entry(
     return {
         "aggregate": aggregate,
         "within": units.percent(promise.bound) if promise.relative else promise.bound,
-        "confidence": promise.belief,
+        "confidence": promise.confidence,
         "fidelity": fidelity,
         "hit_rate": float(np.nanmean(run.hit_rate[mine])),
         "evaluations": evaluations,
@@ -205,7 +205,7 @@ def _entry(
         "ticks": table.ticks,
         "deferral_ticks": naive / evaluations if evaluations else None,
         "method": method,
-        "kept": bool(fidelity >= promise.belief),
+        "kept": bool(fidelity >= promise.confidence),
         "worst_query_fidelity": float(np.nanmin(run.fidelity[mine])),
         "normality": {
             name: None if np.isnan(p) else round(float(p), 4)
@@ -266,12 +266,12 @@ def _plot(found: list[dict[str, Any]], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    for belief in sorted({entry["confidence"] for entry in found}):
-        mine = [entry for entry in found if entry["confidence"] == belief]
+    for confidence in sorted({entry["confidence"] for entry in found}):
+        mine = [entry for entry in found if entry["confidence"] == confidence]
         labels = [str(entry["within"]) for entry in mine]
-        left.plot(labels, [entry["fidelity"] for entry in mine], "o-", label=units.percent(belief))
-        left.axhline(belief, color="grey", linewidth=0.5)
-        right.plot(labels, [entry["evaluations"] for entry in mine], "o-", label=units.percent(belief))
+        left.plot(labels, [entry["fidelity"] for entry in mine], "o-", label=units.percent(confidence))
+        left.axhline(confidence, color="grey", linewidth=0.5)
+        right.plot(labels, [entry["evaluations"] for entry in mine], "o-", label=units.percent(confidence))
     labels = list(dict.fromkeys(str(entry["within"]) for entry in found))
     first = {str(entry["within"]): entry for entry in reversed(found)}
     right.plot(labels, [first[label]["naive_evaluations"] for label in labels], "k--", label="naive")

@@ -25,9 +25,9 @@ def command(published: Path, late: Path | None, out: Path | None, as_json: bool)
     """
     if out is not None and out.exists() and (out.is_file() or any(out.iterdir())):
         raise InvalidOption("out-in-use", f"--out {out} is not empty", "name another folder")
-    from slackwater.spark import session  # Spark is loaded only when it is needed
-    from slackwater.spark.reconcile import read_published, reconcile
-    from slackwater.spark.sinks import as_json_lines
+    from slackwater.spark.command import session  # Spark is loaded only when it is needed
+    from slackwater.spark.command.sinks import as_json_lines
+    from slackwater.spark.windows.reconcile import read_published, reconcile
 
     console = Console(stderr=True)
     with console.status("starting Spark …"), session.local_session("slackwater-reconcile") as spark:

@@ -76,16 +76,16 @@ def command(
       slackwater run peaks.sql --source json:in --schema 'ts TIMESTAMP, value DOUBLE' --sink parquet:out
       slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
-      slackwater run places.sql --source parquet:in --table 'Places(sensor STRING, place STRING)=csv:places.csv'
+      slackwater run places.sql --source parquet:in --table 'DueMask(sensor STRING, place STRING)=csv:places.csv'
       slackwater run worth.sql --source replay:prices.parquet --table Holdings=parquet:holdings --value price
     """
     query = parse(read_query_file(file))
-    from slackwater.spark import session  # Spark is loaded only when it is needed
-    from slackwater.spark.run import Run
-    from slackwater.spark.runner import run_to_the_end
-    from slackwater.spark.sinks import Sink
-    from slackwater.spark.sources import Source
-    from slackwater.spark.tables import static_tables
+    from slackwater.spark.command import session  # Spark is loaded only when it is needed
+    from slackwater.spark.command.run_spec import Run
+    from slackwater.spark.command.runner import run_to_the_end
+    from slackwater.spark.command.sinks import Sink
+    from slackwater.spark.command.sources import Source
+    from slackwater.spark.command.tables import static_tables
 
     static = static_tables(tables)
     run = Run(

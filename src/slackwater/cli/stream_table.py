@@ -12,7 +12,7 @@ from slackwater.language import Query
 from slackwater.language.text import located
 from slackwater.plan import make_plan
 from slackwater.plan.ctes import definition_of
-from slackwater.plan.places import start_of
+from slackwater.plan.text_positions import start_of
 
 
 def stream_table(query: Query, static: Sequence[str] = ()) -> str:

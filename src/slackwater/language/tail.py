@@ -92,8 +92,8 @@ def _precision(text: str, tail: list[Token]) -> tuple[Precision, list[Token]]:
             length=6,
         )
     bound = percentage(words[1]) if relative else float(words[1])
-    belief = percentage(words[confidence + 1])
-    if not 0 < belief < 1:
+    stated = percentage(words[confidence + 1])
+    if not 0 < stated < 1:
         raise located(
             text,
             tail[confidence + 1].start,
@@ -105,4 +105,4 @@ def _precision(text: str, tail: list[Token]) -> tuple[Precision, list[Token]]:
     if bound <= 0 or not math.isfinite(bound):
         problem = f"WITHIN {words[1]} allows " + ("no error" if bound <= 0 else "any error")
         raise located(text, tail[1].start, "invalid-bound", problem, "write a bound above 0", length=len(words[1]))
-    return Precision(bound, relative, belief), tail[confidence + 3 :]
+    return Precision(bound, relative, stated), tail[confidence + 3 :]

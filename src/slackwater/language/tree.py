@@ -66,7 +66,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """``WITHIN x|x% CONFIDENCE y%``: an error bound, absolute or relative, and a belief."""
+    """``WITHIN x|x% CONFIDENCE y%``: an error bound, absolute or relative, and a confidence."""
 
     bound: float
     relative: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slackwater.control.disorder import make_method
-from slackwater.control.disorder.row_method import RowMethod
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Outcome
 from slackwater.sim.per_row import run_per_row

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from slackwater.language import Query
 from slackwater.language.text import located
-from slackwater.plan.places import start_of
+from slackwater.plan.text_positions import start_of
 
 
 def definition_of(table: exp.Table) -> exp.CTE | None:

@@ -9,8 +9,8 @@ from sqlglot import exp
 from slackwater.errors import QueryTextError
 from slackwater.language import Query, spark_sql
 from slackwater.language.text import located
-from slackwater.plan.places import start_of, word_place
 from slackwater.plan.rewriting import WINDOW_COLUMNS, aggregate_calls
+from slackwater.plan.text_positions import start_of, word_place
 
 _SETS = {"cube": "CUBE", "rollup": "ROLLUP", "grouping_sets": "GROUPING SETS", "totals": "TOTALS"}
 

@@ -14,9 +14,9 @@ from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog, Stream
 from slackwater.plan.ctes import definition_of
 from slackwater.plan.names import table_name
-from slackwater.plan.places import start_of, word_place
 from slackwater.plan.plan import Kind, Path, Plan, Shape
-from slackwater.plan.shape import take_shape
+from slackwater.plan.shape import decompose_select
+from slackwater.plan.text_positions import start_of, word_place
 from slackwater.promises import Completeness
 
 FIXED_SLACK = "fixed-slack"
@@ -83,7 +83,7 @@ class _Planner:
         else:
             known = () if self.stream is None else tuple(self.stream.columns)
             weight = SHED_WEIGHT if shed else None
-            aggregates, shape = take_shape(self.query, self.table, attribute or "", weight, known)
+            aggregates, shape = decompose_select(self.query, self.table, attribute or "", weight, known)
         notes = []
         if kind is not Kind.NONE and not aggregates:
             self._refuse_any(

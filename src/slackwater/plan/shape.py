@@ -12,18 +12,18 @@ from slackwater.language.text import located
 from slackwater.language.tree import tables_of
 from slackwater.names import quoted
 from slackwater.plan.aggregates import Aggregate, column_of, take_apart
-from slackwater.plan.beside import refuse_beside, refuse_calls
 from slackwater.plan.ctes import write_out
 from slackwater.plan.functions import is_aggregate
 from slackwater.plan.grouping import keys_of
-from slackwater.plan.places import start_of
 from slackwater.plan.plan import Shape
 from slackwater.plan.rewriting import WINDOW_COLUMNS, aggregate_calls, loose_columns, rewritten, spelled_out
 from slackwater.plan.slotted import Slotted, slotted
+from slackwater.plan.text_positions import start_of
+from slackwater.plan.unsupported import refuse_beside, refuse_calls
 from slackwater.plan.weighted import SHED_RATIO, corrected, error_of, is_corrected, shed_ratio
 
 
-def take_shape(
+def decompose_select(
     query: Query, table: exp.Table, attribute: str, weight: str | None = None, columns: Collection[str] = ()
 ) -> tuple[tuple[Aggregate, ...], Shape | None]:
     """The aggregates of the SELECT that reads ``table``, and its shape; no shape without aggregates.

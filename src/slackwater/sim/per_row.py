@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slackwater.control.disorder.protocol import UNKNOWN
-from slackwater.control.disorder.row_method import RowMethod
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.sim.driver import Outcome, count
 from slackwater.sim.trace import Trace
 

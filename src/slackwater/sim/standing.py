@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidData
-from slackwater.kernel.evaluator import StandingEvaluator
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.standing.evaluator import StandingEvaluator
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
 from slackwater.sim.optimum import fewest_evaluations
 from slackwater.sim.ticks import TickTable
 

@@ -11,17 +11,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 from slackwater.control.ledger import Ledger
 from slackwater.errors import UnknownName
 from slackwater.promises import Completeness
-from slackwater.spark.delay_report import DelayReport, delay_report_of
-from slackwater.spark.keeper import Keeper
-from slackwater.spark.standing_report import StandingReport
-from slackwater.spark.supervisor import delay_keepers_of, keepers_of, series_of, standing_of
+from slackwater.spark.completeness.tracker import CompletenessTracker
+from slackwater.spark.runtime.listener import completeness_trackers_of, series_of, standing_of, timeliness_trackers_of
+from slackwater.spark.standing.report import PrecisionReport
+from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
 from slackwater.units import duration_text, percent
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
 
 
 @dataclass(frozen=True, slots=True)
-class PromiseReport:
+class CompletenessReport:
     """One promise and what became of it so far."""
 
     name: str
@@ -82,9 +82,9 @@ class Report:
     """All promises of one query."""
 
     query_id: str
-    promises: tuple[PromiseReport, ...]
-    delays: tuple[DelayReport, ...] = ()
-    standing: tuple[StandingReport, ...] = ()
+    promises: tuple[CompletenessReport, ...]
+    delays: tuple[TimelinessReport, ...] = ()
+    standing: tuple[PrecisionReport, ...] = ()
 
     @property
     def kept(self) -> bool:
@@ -92,7 +92,7 @@ class Report:
         return all(promise.kept for promise in self._every)
 
     @property
-    def _every(self) -> list[PromiseReport | DelayReport | StandingReport]:
+    def _every(self) -> list[CompletenessReport | TimelinessReport | PrecisionReport]:
         return [*self.promises, *self.delays, *self.standing]
 
     @property
@@ -134,9 +134,12 @@ def report(query: StreamingQuery) -> Report:
     if progress is None:
         return Report(str(query.id), ())
     last_batch = int(progress["batchId"])
-    keepers, delays = keepers_of(str(query.id), last_batch), delay_keepers_of(str(query.id), last_batch)
+    trackers, delays = (
+        completeness_trackers_of(str(query.id), last_batch),
+        timeliness_trackers_of(str(query.id), last_batch),
+    )
     standing = standing_of(str(query.id), last_batch)
-    if not (keepers or delays or standing):
+    if not (trackers or delays or standing):
         raise UnknownName(
             "no-promise",
             f"query {query.id} makes no promise",
@@ -144,26 +147,26 @@ def report(query: StreamingQuery) -> Report:
         )
     return Report(
         str(query.id),
-        tuple(_of(keeper) for keeper in keepers),
-        tuple(delay_report_of(keeper, series_of(keeper.query_id, keeper.spec.name)) for keeper in delays),
-        tuple(StandingReport(series) for series in standing),
+        tuple(_of(tracker) for tracker in trackers),
+        tuple(timeliness_report_of(tracker, series_of(tracker.query_id, tracker.spec.name)) for tracker in delays),
+        tuple(PrecisionReport(series) for series in standing),
     )
 
 
-def _of(keeper: Keeper) -> PromiseReport:
-    last = next((record for record in reversed(keeper.history) if record.wait_ms is not None), None)
-    heartbeat_ms = keeper.heartbeat_ms
-    return PromiseReport(
-        keeper.spec.name,
-        keeper.spec.column,
-        keeper.spec.method,
-        keeper.spec.completeness,
-        keeper.ledger,
+def _of(tracker: CompletenessTracker) -> CompletenessReport:
+    last = next((record for record in reversed(tracker.history) if record.wait_ms is not None), None)
+    heartbeat_ms = tracker.heartbeat_ms
+    return CompletenessReport(
+        tracker.spec.name,
+        tracker.spec.column,
+        tracker.spec.method,
+        tracker.spec.completeness,
+        tracker.ledger,
         None if heartbeat_ms is None else dt.datetime.fromtimestamp(heartbeat_ms / 1000, dt.UTC),
         None if last is None else last.wait_ms,
-        keeper.mean_wait_ms,
+        tracker.mean_wait_ms,
         "none yet" if last is None else last.cause,
-        series_of(keeper.query_id, keeper.spec.name),
+        series_of(tracker.query_id, tracker.spec.name),
     )
 
 

@@ -157,15 +157,15 @@ def charts_of(series: Series) -> list[Chart]:
                 percent=True,
             ),
             TimeChart(
-                "wait" if series.about.timeless else "wait and lateness (s)",
+                "wait" if series.about.numeric_order else "wait and lateness (s)",
                 [
-                    Line("wait", BLUE, _wait(1.0 if series.about.timeless else 1e-3)),
-                    Line("99% lateness", ORANGE, _behind(2, series.about.timeless)),
-                    Line("median lateness", GREY, _behind(0, series.about.timeless)),
+                    Line("wait", BLUE, _wait(1.0 if series.about.numeric_order else 1e-3)),
+                    Line("99% lateness", ORANGE, _behind(2, series.about.numeric_order)),
+                    Line("median lateness", GREY, _behind(0, series.about.numeric_order)),
                 ],
             ),
-            *([] if series.about.timeless else [LatenessChart()]),
-            *([_by_source(series)] if series.sources and not series.about.timeless else []),
+            *([] if series.about.numeric_order else [LatenessChart()]),
+            *([_by_source(series)] if series.sources and not series.about.numeric_order else []),
             TimeChart("rows per second", [Line("rows", BLUE, _rate(lambda p: p.ledger.input))]),
             TimeChart(
                 "results per second",
@@ -306,8 +306,8 @@ def _wait(scale: float) -> Reading:
     return lambda s, p: None if p.wait_ms is None else p.wait_ms * scale
 
 
-def _behind(quantile: int, timeless: bool) -> Reading:
-    scale = 1.0 if timeless else 1e-3
+def _behind(quantile: int, numeric_order: bool) -> Reading:
+    scale = 1.0 if numeric_order else 1e-3
     return lambda s, p: None if p.lateness is None else max(p.lateness.quantiles_ms[quantile], 0.0) * scale
 
 

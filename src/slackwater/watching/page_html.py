@@ -147,7 +147,7 @@ def windows(series: Series) -> str:
             f"{clock_text(c.start_ms)}–{clock_text(c.end_ms)}",
             f"{c.results:,}",
             f"{c.late_panes:,}",
-            duration_text(c.at_ms - c.end_ms) if not series.about.timeless else "",
+            duration_text(c.at_ms - c.end_ms) if not series.about.numeric_order else "",
         )
         for c in list(series.closed)[-_ROWS:][::-1]
     ]

@@ -99,7 +99,7 @@ def _drop_ratio(axes: Axes, series: Series) -> None:
 
 
 def _wait(axes: Axes, series: Series) -> None:
-    unit, scale = ("", 1.0) if series.about.timeless else (", s", 1e-3)
+    unit, scale = ("", 1.0) if series.about.numeric_order else (", s", 1e-3)
     _over_time(axes, series, f"wait{unit}", lambda p: None if p.wait_ms is None else scale * p.wait_ms)
 
 

@@ -31,7 +31,7 @@ Kind = Literal["completeness", "timeliness", "precision"]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose series it is: the query, the promise, and what was promised (a ratio, seconds, or a belief)."""
+    """Whose series it is: the query, the promise, and what was promised (a ratio, seconds, or a confidence)."""
 
     query_id: str
     query: str
@@ -40,7 +40,7 @@ class About:
     promised: float
     method: str
     column: str = ""
-    timeless: bool = False  # ordered by a number: a wait is in its units
+    numeric_order: bool = False  # ordered by a number: a wait is in its units
 
 
 @dataclass(frozen=True, slots=True)

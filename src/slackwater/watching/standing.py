@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from slackwater.kernel.told import Told
+from slackwater.kernel.standing.shard_counts import ShardCounts
 
 ENOUGH_JUDGED = 400
 """Evaluations before a verdict: one in eight is audited, and of fifty audits a share can be told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing(Told):
+class Standing(ShardCounts):
     """Counts over the whole run, but for ``queries`` and ``withheld``, which are as they stand.
 
     ``fidelity`` is the share of time within the bound, from the random audits that the method makes anyway.
@@ -21,18 +21,18 @@ class Standing(Told):
 
     deferred: int = 0
 
-    def after(self, told: Told, *, whole: bool) -> Standing:
+    def after(self, told: ShardCounts, *, whole: bool) -> Standing:
         """The counts after one more micro-batch.
 
         Where not every shard was reached (``whole`` is false) the queries are as many as before, and those of the
         other shards were let stand too.
 
-        >>> Standing().after(Told(queries=10, withheld=1, evaluated=4), whole=True).deferred
+        >>> Standing().after(ShardCounts(queries=10, withheld=1, evaluated=4), whole=True).deferred
         5
         """
         queries, withheld = (told.queries, told.withheld) if whole else (self.queries, self.withheld)
         deferred = self.deferred + max(queries - withheld - told.evaluated, 0)
-        counts = {**asdict(Told.together([self, told])), "queries": queries, "withheld": withheld}
+        counts = {**asdict(ShardCounts.together([self, told])), "queries": queries, "withheld": withheld}
         return Standing(**counts, deferred=deferred)
 
     @property
@@ -62,7 +62,7 @@ class Standing(Told):
         return asdict(self)
 
 
-def cause_of(told: Told) -> str:
+def cause_of(told: ShardCounts) -> str:
     """Why a micro-batch did what it did, in words."""
     if told.guessed:
         return "guessing: streams are silent"

@@ -83,7 +83,7 @@ def wait_text(about: About, wait_ms: float | None) -> str:
     """A wait as a person reads it: a duration, or a distance in the units of a number."""
     if wait_ms is None:
         return "–"
-    return f"{wait_ms:,.4g}" if about.timeless else duration_text(wait_ms)
+    return f"{wait_ms:,.4g}" if about.numeric_order else duration_text(wait_ms)
 
 
 def decision_text(about: About, decision: Decision) -> str:
@@ -109,7 +109,7 @@ def heartbeat_text(about: About, heartbeat_ms: float | None) -> str:
     """A heartbeat as a person reads it."""
     if heartbeat_ms is None:
         return "none yet"
-    if about.timeless:
+    if about.numeric_order:
         return f"{heartbeat_ms:,.0f}"
     return f"{dt.datetime.fromtimestamp(heartbeat_ms / 1e3, dt.UTC):%Y-%m-%d %H:%M:%S}"
 

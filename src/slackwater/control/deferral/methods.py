@@ -13,9 +13,9 @@ class DeferralMethod:
 
     ``correlated``: variances of streams that move together are not just added. ``doubtful_drift``: a drift that the
     buffer cannot tell from none is left out. ``closed_loop``: one loop keeps the share of deferrals that end within
-    the bound at the belief, and one the share of time within it, seen in random audits, at the belief or above.
+    the bound at the confidence, and one the share of time within it, seen in random audits, at the confidence or above.
     ``audit_ratio``: the share of evaluations that look back at a random tick of their deferral. ``spends``: time
-    outside the bound that the belief permits and that was not used makes deferrals longer.
+    outside the bound that the confidence permits and that was not used makes deferrals longer.
     """
 
     name: str
@@ -33,9 +33,9 @@ _METHODS = {
         DeferralMethod("brownian", "the paper's model as printed, open loop", False, False),
         DeferralMethod("steady", "the same, but for a drift that k rows cannot tell from none", False, True),
         DeferralMethod("correlated", "steady, with the covariance of the streams", True, True),
-        DeferralMethod("calibrated", "the model, with the hit rate held at the belief", True, True, True, 0.125),
+        DeferralMethod("calibrated", "the model, with the hit rate held at the confidence", True, True, True, 0.125),
         DeferralMethod(
-            "economical", "calibrated, with only the share of time held at the belief", True, True, True, 1.0, True
+            "economical", "calibrated, with only the share of time held at the confidence", True, True, True, 1.0, True
         ),
     )
 }

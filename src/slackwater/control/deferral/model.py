@@ -18,13 +18,13 @@ Floats = NDArray[np.float64]
 _NEGLIGIBLE_SHIFT = 1e-2
 
 
-def two_sided_quantile(belief: Floats) -> Floats:
-    """The z for which a normal variable stays within ±z with probability ``belief``.
+def two_sided_quantile(confidence: Floats) -> Floats:
+    """The z for which a normal variable stays within ±z with probability ``confidence``.
 
     >>> np.round(two_sided_quantile(np.array([0.95, 0.9])), 3).tolist()
     [1.96, 1.645]
     """
-    return np.asarray(ndtri((1.0 + belief) / 2.0), dtype=np.float64)
+    return np.asarray(ndtri((1.0 + confidence) / 2.0), dtype=np.float64)
 
 
 def within_probability(after: Floats, bound: Floats, drift: Floats, diffusion: Floats) -> Floats:
@@ -40,19 +40,19 @@ def within_probability(after: Floats, bound: Floats, drift: Floats, diffusion: F
     return np.asarray(ndtr((bound - shift) / spread) - ndtr((-bound - shift) / spread), dtype=np.float64)
 
 
-def deferral(bound: Floats, drift: Floats, diffusion: Floats, belief: Floats, z: Floats | None = None) -> Floats:
-    """The time after which the belief that the aggregate is still within ``bound`` falls to ``belief``.
+def deferral(bound: Floats, drift: Floats, diffusion: Floats, confidence: Floats, z: Floats | None = None) -> Floats:
+    """The time after which the confidence that the aggregate is still within ``bound`` falls to ``confidence``.
 
     Zhu 2004, Eq. (7), solved for all queries together: closed form where the drift is negligible, read off a curve
     elsewhere, since in units of (bound/diffusion)² the equation has a single parameter, drift·bound/diffusion².
-    ``z`` is the belief's two-sided quantile, where the caller has it already.
+    ``z`` is the confidence's two-sided quantile, where the caller has it already.
 
     >>> one = np.ones(1)
     >>> float(np.round(deferral(5 * one, 0 * one, one, 0.9 * one), 3)[0])
     9.24
     """
     if z is None:
-        z = two_sided_quantile(belief)
+        z = two_sided_quantile(confidence)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         result = np.square(bound / (diffusion * z))
         # With no randomness left the aggregate leaves the bound on a straight line.
@@ -65,24 +65,24 @@ def deferral(bound: Floats, drift: Floats, diffusion: Floats, belief: Floats, z:
         if len(moving) == 0:
             return result
         bound, diffusion, drift = bound[moving], diffusion[moving], np.abs(drift[moving])
-        belief, z = np.broadcast_to(belief, result.shape)[moving], np.broadcast_to(z, result.shape)[moving]
+        confidence, z = np.broadcast_to(confidence, result.shape)[moving], np.broadcast_to(z, result.shape)[moving]
         shift = drift * bound / (np.square(diffusion) * z)
         finite = (diffusion > 0.0) & (bound > 0.0) & np.isfinite(diffusion)
     solve = np.flatnonzero(finite & (shift > _NEGLIGIBLE_SHIFT))
     if len(solve):
         lean = shift[solve] * z[solve]
-        near = near_edge(lean, belief[solve])
+        near = near_edge(lean, confidence[solve])
         far = np.sqrt(np.square(near) + 4.0 * lean)
         # The edges are 2·bound apart, and near + far spreads.
         result[moving[solve]] = np.square(2.0 * bound[solve] / (diffusion[solve] * (near + far)))
     return result
 
 
-def rise_time(room: Floats, drift: Floats, diffusion: Floats, belief: Floats) -> Floats:
-    """The time after which the belief that the aggregate has risen by at most ``room`` falls to ``belief``: φ2.
+def rise_time(room: Floats, drift: Floats, diffusion: Floats, confidence: Floats) -> Floats:
+    """The time after which the confidence that the aggregate has risen by at most ``room`` falls to ``confidence``: φ2.
 
     Zhu 2004, Eq. (11), closed form (a quadratic in the square root of the time). Infinite where a falling
-    aggregate never reaches that belief.
+    aggregate never reaches that confidence.
 
     >>> one = np.ones(1)
     >>> float(np.round(rise_time(2 * one, 0 * one, one, 0.9 * one), 3)[0])
@@ -90,7 +90,7 @@ def rise_time(room: Floats, drift: Floats, diffusion: Floats, belief: Floats) ->
     >>> float(rise_time(2 * one, -9 * one, one, 0.9 * one)[0])
     inf
     """
-    reach = ndtri(belief) * diffusion
+    reach = ndtri(confidence) * diffusion
     square = np.square(reach) + 4.0 * drift * room
     with np.errstate(divide="ignore", invalid="ignore"):
         below = reach + np.sqrt(np.maximum(square, 0.0))

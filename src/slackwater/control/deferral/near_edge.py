@@ -1,8 +1,8 @@
-"""How far off the near edge of the bound may be when the belief runs out, for an aggregate that drifts towards it.
+"""How far off the near edge of the bound may be when the confidence runs out, for an aggregate that drifts towards it.
 
 With drift, Eq. (7) is Φ(q) − Φ(−r) = p, where q and r are the distances to the near and the far edge in units of the
 spread. Whatever the time, r² − q² = 4m with m = drift·bound/diffusion²: the one parameter that is left. So q is a curve
-in m for each belief, from the two-sided quantile (no drift) down to the one-sided one (the far edge out of reach), and
+in m for each confidence, from the two-sided quantile (no drift) down to the one-sided one (far edge out of reach), and
 the time follows from it in closed form. A curve is solved once, at ``_NODES`` places, and read off between them.
 """
 
@@ -22,8 +22,8 @@ _CURVES = 16
 _STEPS = 60
 
 
-def near_edge(lean: Floats, belief: Floats) -> Floats:
-    """q for each m ≥ 0 and belief.
+def near_edge(lean: Floats, confidence: Floats) -> Floats:
+    """q for each m ≥ 0 and confidence.
 
     From a curve it is right to 5e-6, which moves a deferral by a hundred-thousandth of itself at most; the diffusion
     that goes into it is known to some hundredths. Beliefs below a half, or more than a few of them, are solved.
@@ -31,29 +31,29 @@ def near_edge(lean: Floats, belief: Floats) -> Floats:
     >>> np.round(near_edge(np.array([0.0, 0.5, 99.0]), np.full(3, 0.9)), 3).tolist()
     [1.645, 1.422, 1.282]
     """
-    kinds = belief[:1] if np.all(belief == belief[:1]) else np.unique(belief)
+    kinds = confidence[:1] if np.all(confidence == confidence[:1]) else np.unique(confidence)
     if len(kinds) > _CURVES or np.any(kinds < 0.5):
-        return _solved(lean, belief)
+        return _solved(lean, confidence)
     found = np.empty_like(lean)
     for kind in kinds:
-        mine = slice(None) if len(kinds) == 1 else belief == kind
+        mine = slice(None) if len(kinds) == 1 else confidence == kind
         found[mine] = np.interp(lean[mine], *_curve(float(kind)))
     return found
 
 
 @lru_cache(maxsize=4 * _CURVES)
-def _curve(belief: float) -> tuple[Floats, Floats]:
+def _curve(confidence: float) -> tuple[Floats, Floats]:
     places = np.linspace(0.0, _FARTHEST, _NODES)
-    return places, _solved(places, np.full(_NODES, belief))
+    return places, _solved(places, np.full(_NODES, confidence))
 
 
-def _solved(lean: Floats, belief: Floats) -> Floats:
+def _solved(lean: Floats, confidence: Floats) -> Floats:
     """The root of Φ(q) + Φ(√(q² + 4m)) = 1 + p, rising in q, between the two quantiles: Newton, safeguarded."""
-    low, high = ndtri(belief), ndtri((1.0 + belief) / 2.0)
+    low, high = ndtri(confidence), ndtri((1.0 + confidence) / 2.0)
     found = high.copy()
     for _ in range(_STEPS):
         far = np.sqrt(np.square(found) + 4.0 * lean)
-        excess = ndtr(found) - ndtr(-far) - belief
+        excess = ndtr(found) - ndtr(-far) - confidence
         low, high = np.where(excess > 0.0, low, found), np.where(excess > 0.0, found, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = _density(found) + _density(far) * np.where(far > 0.0, found / far, 1.0)

@@ -142,7 +142,7 @@ class DisorderController:
 
     def resume(self, snapshot: dict[str, Any]) -> None:
         """Go on from a snapshot; what another method had learned is left aside, the heartbeat is not."""
-        self.never_below(_number(snapshot["heartbeat"]))
+        self.raise_to(_number(snapshot["heartbeat"]))
         self._front = _number(snapshot["front"])
         self._last_row_at = _number(snapshot["last_row_at"])
         self._wait = float(snapshot.get("wait", 0.0))
@@ -150,7 +150,7 @@ class DisorderController:
         if snapshot["method"] == self.method.name:
             self.method.resume(snapshot["learned"])
 
-    def never_below(self, heartbeat: float) -> None:
+    def raise_to(self, heartbeat: float) -> None:
         """Take over a heartbeat that is already in force elsewhere (a checkpoint's, after a restart)."""
         self._heartbeat = max(self._heartbeat, heartbeat)
 

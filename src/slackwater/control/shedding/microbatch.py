@@ -14,7 +14,7 @@ from typing import Any
 
 from slackwater.control.shedding.batch_cost import BatchCostMonitor
 from slackwater.control.shedding.controller import shed_ratio
-from slackwater.control.shedding.ctrl_batch import CtrlBatch
+from slackwater.control.shedding.laws.ctrl_batch import CtrlBatch
 from slackwater.control.shedding.protocol import SheddingLaw, Status
 from slackwater.promises import Timeliness
 

@@ -9,14 +9,14 @@ from scipy.special import ndtr
 
 from slackwater.control.deferral.model import deferral
 from slackwater.papers.reproduction import Claim, Report
-from slackwater.papers.zhu2004.precision import BELIEFS, OF
+from slackwater.papers.zhu2004.precision import CONFIDENCES, OF
 
 SIGMAS = (7.0, 8.0, 10.0)
 DRAWS = 20_000
 
 
 def hit_rates(k: int, *, ticks: bool, diffusion: bool, drift: bool) -> list[float]:
-    """The hit rate at each belief of averages of nine, mean over the bounds; what is not estimated is known.
+    """The hit rate at each confidence of averages of nine, mean over the bounds; what is not estimated is known.
 
     No path is needed: estimates are drawn from their own distributions, and the true spread at the deadline gives
     the probability of a hit. Streams have no drift and unit diffusion of the average.
@@ -26,10 +26,10 @@ def hit_rates(k: int, *, ticks: bool, diffusion: bool, drift: bool) -> list[floa
     sigma = np.sqrt(draw.chisquare(k - 2, (DRAWS, OF)).mean(axis=1) / (k - 2))  # Zhu 2004, Eq. (16)
     one = np.ones(DRAWS)
     rates = []
-    for belief in BELIEFS:
+    for confidence in CONFIDENCES:
         hits = []
         for bound in SIGMAS:
-            wait = deferral(bound * one, mu if drift else 0.0 * one, sigma if diffusion else one, belief * one)
+            wait = deferral(bound * one, mu if drift else 0.0 * one, sigma if diffusion else one, confidence * one)
             wait = np.minimum(wait, k - 1.0)
             wait = np.maximum(np.floor(wait), 1.0) if ticks else wait
             hits.append(float(np.mean(2.0 * ndtr(bound / np.sqrt(wait)) - 1.0)))
@@ -54,9 +54,9 @@ def caution(folder: Path, report: Report) -> list[Claim]:
         claims.append(
             Claim(
                 "caution",
-                "the hit rate is the belief: 95 / 90 / 85",
+                "the hit rate is the confidence: 95 / 90 / 85",
                 " / ".join(f"{100 * rate:.1f}" for rate in rates),
-                all(abs(rate - belief) <= 0.01 for rate, belief in zip(rates, BELIEFS, strict=True)),
+                all(abs(rate - confidence) <= 0.01 for rate, confidence in zip(rates, CONFIDENCES, strict=True)),
                 f"{label}; k = {k}; Eq. (7) as printed, bounds of 7, 8, 10 σ",
             )
         )

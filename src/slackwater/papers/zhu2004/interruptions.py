@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
 from slackwater.papers.reproduction import Claim, Report
 from slackwater.papers.zhu2004 import data
 from slackwater.papers.zhu2004.charts import axes_of, save
@@ -18,7 +18,7 @@ from slackwater.sim import standing
 Floats = NDArray[np.float64]
 
 LASTING_TICKS = 30
-BELIEF = 0.9
+CONFIDENCE = 0.9
 REPEATS = 2
 
 
@@ -26,7 +26,7 @@ def episodes(name: str, silent: int) -> tuple[Floats, Floats, Floats]:
     """Ticks of silence, error and ε_intr of every answer given while so many of its nine streams were silent."""
     table = data.streams()[name]
     weights = standing.average_queries(data.STREAMS, OF, QUERIES)
-    queries = QuerySet.of(np.arange(QUERIES), weights, 0.5, BELIEF)
+    queries = QuerySet.of(np.arange(QUERIES), weights, 0.5, CONFIDENCE)
     options = EvaluatorOptions(while_interrupted=table.period_ms)
     found: list[standing.Interruption] = []
     for seed in range(REPEATS):

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from slackwater.kernel.options import EvaluatorOptions
-from slackwater.kernel.queries import QuerySet
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.queries import QuerySet
 from slackwater.papers.reproduction import Claim, Report
 from slackwater.papers.zhu2004 import data
 from slackwater.papers.zhu2004.charts import axes_of, save
 from slackwater.sim import standing
 
-BELIEFS = (0.95, 0.9, 0.85)
+CONFIDENCES = (0.95, 0.9, 0.85)
 PAPER = {
     ("avg", "shares"): (0.9400, 0.8992, 0.8684),
     ("avg", "temp"): (0.9466, 0.9188, 0.8874),
@@ -34,10 +34,10 @@ INDEPENDENT = "independent"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One bound and belief: means over the ten queries."""
+    """One bound and confidence: means over the ten queries."""
 
     sigmas: float
-    belief: float
+    confidence: float
     fidelity: float
     least_fidelity: float
     hit_rate: float
@@ -53,7 +53,7 @@ class Point:
 
 @cache
 def points(name: str, aggregate: str, method: str) -> tuple[Point, ...]:
-    """All bounds and beliefs of one data set, aggregate and method, in one replay."""
+    """All bounds and confidences of one data set, aggregate and method, in one replay."""
     bounds: tuple[float, ...]
     if name == INDEPENDENT:
         table, bounds = data.independent(OF, QUERIES), BOUNDS["avg"]
@@ -63,12 +63,12 @@ def points(name: str, aggregate: str, method: str) -> tuple[Point, ...]:
         weights = standing.average_queries(data.STREAMS, OF, QUERIES)
     average = table.filled() @ weights[0]
     sigma = float(np.nanstd(np.diff(average)))
-    cases = [(bound, belief) for bound in bounds for belief in BELIEFS]
+    cases = [(bound, confidence) for bound in bounds for confidence in CONFIDENCES]
     queries = QuerySet.of(
         np.arange(len(cases) * QUERIES),
         np.tile(weights, (len(cases), 1)),
         np.repeat([sigma * bound for bound, _ in cases], QUERIES),
-        np.repeat([belief for _, belief in cases], QUERIES),
+        np.repeat([confidence for _, confidence in cases], QUERIES),
     )
     options = EvaluatorOptions(
         aggregate="linear" if aggregate == "avg" else "max",
@@ -79,12 +79,12 @@ def points(name: str, aggregate: str, method: str) -> tuple[Point, ...]:
     run = standing.run_standing(table, queries, options, truth=truth)
     fewest = standing.optimal_evaluations(truth, queries)
     found = []
-    for at, (bound, belief) in enumerate(cases):
+    for at, (bound, confidence) in enumerate(cases):
         mine = slice(at * QUERIES, (at + 1) * QUERIES)
         found.append(
             Point(
                 bound,
-                belief,
+                confidence,
                 float(run.fidelity[mine].mean()),
                 float(run.fidelity[mine].min()),
                 float(run.hit_rate[mine].mean()),
@@ -96,8 +96,8 @@ def points(name: str, aggregate: str, method: str) -> tuple[Point, ...]:
     return tuple(found)
 
 
-def _mean(found: tuple[Point, ...], belief: float, what: str) -> float:
-    return float(np.mean([getattr(point, what) for point in found if point.belief == belief]))
+def _mean(found: tuple[Point, ...], confidence: float, what: str) -> float:
+    return float(np.mean([getattr(point, what) for point in found if point.confidence == confidence]))
 
 
 def _percents(values: list[float]) -> str:
@@ -105,7 +105,7 @@ def _percents(values: list[float]) -> str:
 
 
 def table_2(folder: Path, report: Report) -> list[Claim]:
-    """Average fidelity by belief, for the plain model and for those with a loop."""
+    """Average fidelity by confidence, for the plain model and for those with a loop."""
     exact = [("avg", INDEPENDENT, method) for method in ("brownian", "steady", "calibrated")]
     cases = [
         (aggregate, name, method)
@@ -126,30 +126,32 @@ def table_2(folder: Path, report: Report) -> list[Claim]:
 
 
 def _exact_claim(found: tuple[Point, ...], method: str) -> Claim:
-    hits = [_mean(found, belief, "hit_rate") for belief in BELIEFS]
-    fidelity = [_mean(found, belief, "fidelity") for belief in BELIEFS]
+    hits = [_mean(found, confidence, "hit_rate") for confidence in CONFIDENCES]
+    fidelity = [_mean(found, confidence, "fidelity") for confidence in CONFIDENCES]
     why = {"brownian": "; the drift of Eq. (15) is mostly noise at k = 100, and shortens every deferral"}
     return Claim(
         "table-2",
-        "under Brownian motion the belief is met, within a point: 95 / 90 / 85",
+        "under Brownian motion the confidence is met, within a point: 95 / 90 / 85",
         f"hit rate {_percents(hits)}; fidelity {_percents(fidelity)}",
-        all(abs(hit - belief) <= 0.01 for hit, belief in zip(hits, BELIEFS, strict=True)),
+        all(abs(hit - confidence) <= 0.01 for hit, confidence in zip(hits, CONFIDENCES, strict=True)),
         f"avg, exact Brownian motion, {method}; bounds of 7 to 14 σ" + why.get(method, ""),
     )
 
 
 def _fidelity_claim(found: tuple[Point, ...], aggregate: str, name: str, method: str) -> Claim:
     deferred = tuple(point for point in found if point.deferral_ticks >= LEAST_DEFERRAL)
-    beliefs = [belief for belief in BELIEFS if any(point.belief == belief for point in deferred)]
-    fidelity = [_mean(deferred, belief, "fidelity") for belief in beliefs]
-    hits = [_mean(deferred, belief, "hit_rate") for belief in beliefs]
-    least = [min(p.least_fidelity for p in deferred if p.belief == belief) for belief in beliefs]
+    confidences = [
+        confidence for confidence in CONFIDENCES if any(point.confidence == confidence for point in deferred)
+    ]
+    fidelity = [_mean(deferred, confidence, "fidelity") for confidence in confidences]
+    hits = [_mean(deferred, confidence, "hit_rate") for confidence in confidences]
+    least = [min(p.least_fidelity for p in deferred if p.confidence == confidence) for confidence in confidences]
     paper = PAPER.get((aggregate, name))
     return Claim(
         "table-2",
-        f"{_percents(list(paper))} at 95 / 90 / 85" if paper else "fidelity at least the belief",
+        f"{_percents(list(paper))} at 95 / 90 / 85" if paper else "fidelity at least the confidence",
         f"fidelity {_percents(fidelity)}; worst query {_percents(least)}; hit rate {_percents(hits)}",
-        all(point.fidelity >= point.belief for point in deferred),
+        all(point.fidelity >= point.confidence for point in deferred),
         f"{aggregate}, {name}, {method}; {len(deferred)} of {len(found)} points with a deferral of "
         f"{LEAST_DEFERRAL:g} ticks or more, {_mean(deferred, 0.9, 'deferral_ticks'):.1f} ticks at 90%",
     )
@@ -165,15 +167,17 @@ def figure_5(folder: Path, report: Report) -> list[Claim]:
             report((2 * column + row) / (2 * len(names)), f"{aggregate} of {name}")
             found = points(name, aggregate, "calibrated")
             axis = axes[row][column]
-            for belief in BELIEFS:
-                mine = [point for point in found if point.belief == belief]
-                line = axis.plot([p.sigmas for p in mine], [p.fidelity for p in mine], "o-", label=f"p = {belief:.0%}")
-                axis.axhline(belief, color=line[0].get_color(), linewidth=0.5, linestyle=":")
+            for confidence in CONFIDENCES:
+                mine = [point for point in found if point.confidence == confidence]
+                line = axis.plot(
+                    [p.sigmas for p in mine], [p.fidelity for p in mine], "o-", label=f"p = {confidence:.0%}"
+                )
+                axis.axhline(confidence, color=line[0].get_color(), linewidth=0.5, linestyle=":")
             axis.set(title=f"{aggregate}, {name}", xlabel="bound (σ of a tick)", ylabel="fidelity")
             ordered = all(
-                _mean(found, high, "fidelity") >= _mean(found, low, "fidelity") for high, low in pairwise(BELIEFS)
+                _mean(found, high, "fidelity") >= _mean(found, low, "fidelity") for high, low in pairwise(CONFIDENCES)
             )
-            kept = sum(point.fidelity >= point.belief for point in found)
+            kept = sum(point.fidelity >= point.confidence for point in found)
             claims.append(
                 Claim(
                     "5",
@@ -197,10 +201,10 @@ def figure_6(folder: Path, report: Report) -> list[Claim]:
         report(column / len(names), name)
         found = points(name, "avg", "calibrated")
         axis = axes[0][column]
-        for belief in BELIEFS:
-            mine = [point for point in found if point.belief == belief]
-            axis.plot([p.sigmas for p in mine], [p.evaluations for p in mine], "o-", label=f"p = {belief:.0%}")
-        mine = [point for point in found if point.belief == 0.9]
+        for confidence in CONFIDENCES:
+            mine = [point for point in found if point.confidence == confidence]
+            axis.plot([p.sigmas for p in mine], [p.evaluations for p in mine], "o-", label=f"p = {confidence:.0%}")
+        mine = [point for point in found if point.confidence == 0.9]
         axis.plot([p.sigmas for p in mine], [p.naive for p in mine], "k--", label="naive")
         axis.plot([p.sigmas for p in mine], [p.optimal for p in mine], "k:", label="optimal")
         axis.set(title=f"avg, {name}", xlabel="bound (σ of a tick)", ylabel="evaluations", yscale="log")

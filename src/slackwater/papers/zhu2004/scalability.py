@@ -12,7 +12,7 @@ from slackwater.papers.zhu2004.charts import axes_of, save
 from slackwater.sim.virtual_cpu import Load, mixed_costs, run_processor
 
 TICK_S = 1.0
-BELIEF = 0.9
+CONFIDENCE = 0.9
 COUNTS = (1_000, 2_000, 3_000, 4_000, 6_000, 10_000, 15_000, 20_000)
 SIGMAS = (3.0, 5.0, 8.0)
 HORIZON_S = 60.0
@@ -23,7 +23,7 @@ def load_of(queries: int, sigmas: float | None, by: str = "edf", horizon: float 
     one = np.ones(queries)
     interval = one * TICK_S
     if sigmas is not None:
-        wait = deferral(sigmas * one, 0.0 * one, one, BELIEF * one)
+        wait = deferral(sigmas * one, 0.0 * one, one, CONFIDENCE * one)
         interval = np.maximum(np.floor(wait), 1.0) * TICK_S
     return run_processor(
         interval, mixed_costs(queries, deferring=sigmas is not None), 0.0 * one, one, by=by, horizon=horizon

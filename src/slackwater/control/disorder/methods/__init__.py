@@ -1,0 +1,1 @@
+"""Methods of disorder control, one per file."""

@@ -1,0 +1,51 @@
+"""``SLACK`` beside ``DRATIO``: a cap on the buffer, around any method."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from slackwater.control.disorder.protocol import Batch, DisorderMethod
+from slackwater.control.disorder.support.top_rows import TopRows
+from slackwater.errors import InvalidOption
+
+
+class SlackCap:
+    """Never more than ``slack_rows`` rows above the heartbeat, whatever the method inside asks for.
+
+    Kim 2007, §4: SLACK wins over DRATIO; while the method asks for more, the buffer is fixed at the slack and the drop
+    ratio has no effect. Costs a sort of the slack's rows a batch. The promise breaks where the stream is more
+    disordered than the slack allows.
+
+    >>> import numpy as np
+    >>> from slackwater.control.disorder import make_method
+    >>> from slackwater.promises import Completeness
+    >>> method = make_method("max-delay", Completeness(0.01), slack_rows=2)
+    >>> method.observe(Batch(np.array([1.0, 8.0, 9.0, 7.0]), np.full(4, 10.0), clock=10.0))
+    >>> method.heartbeat(10.0)  # max-delay says 1; 9 and 8 fill the slack
+    7.0
+    """
+
+    name: ClassVar[str] = "slack"
+
+    def __init__(self, inner: DisorderMethod, slack_rows: int) -> None:
+        if slack_rows < 1:
+            raise InvalidOption("invalid-slack", f"slack_rows={slack_rows!r} is not positive", "give 1 row or more")
+        self.inner = inner
+        self._keep = int(slack_rows) + 1
+        self._top = TopRows()
+
+    def observe(self, batch: Batch) -> None:
+        if len(batch.values):
+            self._top.add(batch.values, batch.weights, self._keep)
+        self.inner.observe(batch)
+
+    def heartbeat(self, clock: float | None) -> float:
+        return max(self.inner.heartbeat(clock), self._top.nth(self._keep))
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"top": self._top.snapshot(), "method": self.inner.name, "learned": self.inner.snapshot()}
+
+    def resume(self, snapshot: dict[str, Any]) -> None:
+        self._top.resume(snapshot["top"])
+        if snapshot["method"] == self.inner.name:
+            self.inner.resume(snapshot["learned"])

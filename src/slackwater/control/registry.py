@@ -1,0 +1,68 @@
+"""Named implementations: a class registers itself in its own file and is found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any, Generic, TypeVar
+
+from slackwater.errors import InvalidOption, UnknownName
+
+T = TypeVar("T")
+Registered = TypeVar("Registered", bound=type)
+
+
+class Registry(Generic[T]):
+    """Implementations of one kind by their ``name``, loaded from the given packages when first asked for.
+
+    ``kind`` is the word that error messages use, such as ``"method"``.
+    """
+
+    def __init__(self, kind: str, packages: tuple[str, ...]) -> None:
+        self._kind = kind
+        self._packages = packages
+        self._classes: dict[str, type] = {}
+        self._loaded = False
+
+    def register(self, cls: Registered) -> Registered:
+        """Class decorator: make ``cls`` available under its ``name``."""
+        self._classes[cls.name] = cls  # type: ignore[attr-defined]
+        return cls
+
+    def unregister(self, name: str) -> None:
+        """Remove an implementation, such as one that a test registered."""
+        self._classes.pop(name)
+
+    def names(self) -> list[str]:
+        """All registered names, sorted."""
+        self._load()
+        return sorted(self._classes)
+
+    def make(self, name: str, *args: Any, **options: Any) -> T:
+        """A new instance of the implementation called ``name``.
+
+        Raises ``UnknownName`` for an unknown name and ``InvalidOption`` for an option the class does not take.
+        """
+        self._load()
+        if name not in self._classes:
+            kind = self._kind
+            known = ", ".join(self.names())
+            raise UnknownName(f"unknown-{kind}", f"there is no {kind} {name!r}", f"use one of: {known}")
+        try:
+            made: T = self._classes[name](*args, **options)
+        except TypeError as error:
+            raise InvalidOption(
+                f"unknown-{self._kind}-option",
+                f"{name} does not take {options!r} ({error})",
+                f"see the {self._kind}'s page",
+            ) from error
+        return made
+
+    def _load(self) -> None:
+        if self._loaded:
+            return
+        for name in self._packages:
+            package = importlib.import_module(name)
+            for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+                importlib.import_module(module.name)
+        self._loaded = True

@@ -1,0 +1,1 @@
+"""Laws of load shedding, one per file."""

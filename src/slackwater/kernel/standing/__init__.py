@@ -1,0 +1,1 @@
+"""Standing queries in one shard: weights, estimates, evaluation and state."""

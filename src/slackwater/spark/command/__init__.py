@@ -1,0 +1,1 @@
+"""What the `slackwater` command runs on Spark."""

@@ -1,0 +1,101 @@
+"""Sinks of the command: the console, Parquet or JSON files; one for results and maybe one for late rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from slackwater.errors import InvalidOption
+from slackwater.names import quoted
+from slackwater.spark.command.shown_results import Show, shown_of
+from slackwater.spark.windows.late_rows import late_rows, on_time
+
+Emit = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where results go."""
+
+    kind: str
+    where: str | None
+
+    @classmethod
+    def of(cls, text: str, option: str = "--sink") -> Sink:
+        """A sink as it is written on the command line.
+
+        >>> Sink.of("parquet:out")
+        Sink(kind='parquet', where='out')
+        """
+        kind, _, where = text.partition(":")
+        if kind not in ("console", "parquet", "json") or (kind != "console") != bool(where):
+            raise InvalidOption(
+                "unknown-sink", f"{option} {text} is none", "use console, parquet:FOLDER or json:FOLDER"
+            )
+        return cls(kind, where or None)
+
+    def refuse_another_run(self, checkpoint: Path | None) -> None:
+        """Spark's file sink would take a new query's first batches for ones that it has already, and skip them."""
+        if self.where is None or (checkpoint is not None and checkpoint.exists()):
+            return
+        folder = Path(self.where)
+        if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+            raise InvalidOption(
+                "sink-in-use",
+                f"{self.where} is not empty",
+                "name another folder, or give the --checkpoint of the run that wrote it",
+            )
+
+    def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool, show: Show) -> None:
+        """The rows of one micro-batch; a batch that is repeated after a crash replaces itself.
+
+        What goes to the console can be shown elsewhere too: it is here already.
+        """
+        if self.where is not None:
+            frame.write.mode("overwrite").format(self.kind).save(f"{self.where}/batch={batch}")
+            return
+        if as_json:
+            told = []
+            for line in as_json_lines(frame):
+                emit(line)
+                told.append(json.loads(line))
+            if told:
+                show(shown_of(told))
+            return
+        rows = frame.drop("parts").toPandas()
+        if len(rows):
+            emit(rows.to_string(index=False))
+            show(shown_of(rows.to_dict("records")))
+
+
+def as_json_lines(frame: DataFrame) -> Iterator[str]:
+    """A batch, row by row."""
+    lines = frame.select(F.to_json(F.struct(*(F.col(quoted(name)) for name in frame.columns))).alias("line"))
+    return (str(row.line) for row in lines.toLocalIterator())
+
+
+def writer_to(
+    result: DataFrame, sink: Sink, late: Sink | None, emit: Emit, as_json: bool, show: Show
+) -> DataStreamWriter:
+    """The result on its way to its sinks: Spark's own file sink where there is one and it is of files."""
+    if late is None and sink.where is not None:
+        return result.writeStream.format(sink.kind).option("path", sink.where)
+
+    def deliver(frame: DataFrame, batch: int) -> None:
+        if late is None:
+            sink.write(frame, batch, emit, as_json, show)
+            return
+        frame.persist()
+        try:
+            sink.write(on_time(frame), batch, emit, as_json, show)
+            late.write(late_rows(frame), batch, emit, as_json, lambda shown: None)
+        finally:
+            frame.unpersist()
+
+    return result.writeStream.foreachBatch(deliver)

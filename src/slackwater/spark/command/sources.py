@@ -1,0 +1,125 @@
+"""Sources of the command: files of a folder, the generator, or a recorded table."""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.errors import InvalidData, InvalidOption
+from slackwater.language import Measure
+from slackwater.plan import Catalog
+from slackwater.spark.worker.generator_source import SCHEMA, Readings, read_stream
+
+_FILES = ("json", "parquet", "csv")
+_WITHOUT_END = 2**62
+_DEFAULT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from. A recorded table is replayed as fast as it can be processed, in ``batches`` parts."""
+
+    kind: str
+    where: str
+    schema: str | None
+    batches: int = 20
+
+    @classmethod
+    def of(cls, text: str, schema: str | None, batches: int = 20) -> Source:
+        """A source as it is written on the command line.
+
+        >>> Source.of("generator:1000", None).kind
+        'generator'
+        """
+        kind, _, where = text.partition(":")
+        if kind not in (*_FILES, "generator", "replay") or not where:
+            raise InvalidOption(
+                "unknown-source",
+                f"--source {text} is none",
+                "use json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:RATE or replay:FILE",
+            )
+        if kind in ("json", "csv") and schema is None:
+            raise InvalidOption(
+                "no-schema", f"--source {text} needs the type of its rows", "add --schema 'ts TIMESTAMP'"
+            )
+        if kind == "generator" and not (where.isdigit() and int(where)):
+            raise InvalidOption("invalid-rate", f"--source {text}: {where} is no rate", "write generator:1000")
+        if kind in _FILES and not Path(where).is_dir():
+            raise InvalidData("no-such-folder", f"there is no folder {where}", "name the folder of the files")
+        if kind == "replay" and not Path(where).is_file():
+            raise InvalidData("no-such-file", f"there is no file {where}", "name a recorded table (Parquet)")
+        return cls(kind, where, schema, batches)
+
+    @property
+    def time(self) -> str | None:
+        """The time column, where the source itself knows it."""
+        return "ts" if self.kind == "generator" else None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether its end is the end of a recording, behind which nothing is known."""
+        return self.kind == "replay"
+
+    def columns(self) -> dict[str, Measure | None] | None:
+        """The columns of its rows and what they order by, where that can be told without Spark."""
+        try:
+            if self.kind in ("parquet", "replay"):
+                schema = ds.dataset(self.where, format="parquet", partitioning="hive").schema
+                return {field.name: Measure.TIME if pa.types.is_timestamp(field.type) else None for field in schema}
+            schema = SCHEMA if self.kind == "generator" else self.schema
+            return dict(Catalog.from_sql(f"CREATE TABLE t ({schema})").streams["t"].columns)
+        except (pa.ArrowInvalid, OSError, InvalidData):
+            return None
+
+    def read(self, spark: SparkSession, order: str | None, limit_s: float | None, scratch: Path) -> DataFrame:
+        """The source as a stream; without a limit the generator ends after a minute.
+
+        A recording comes in the ``order`` of that column.
+        """
+        if self.kind == "generator":
+            rate = int(self.where)
+            rows = int(rate * _DEFAULT_S) if limit_s is None else _WITHOUT_END
+            return read_stream(spark, Readings(rate, rows, int(clock.time() * 1e6), "steady"))
+        if self.kind == "replay":
+            return self._replay(spark, order, scratch / "replay")
+        reader = spark.readStream.option("maxFilesPerTrigger", 1)
+        if self.schema is None:
+            return reader.schema(spark.read.parquet(self.where).schema).parquet(self.where)
+        return reader.schema(self.schema).format(self.kind).load(self.where)
+
+    def _replay(self, spark: SparkSession, order: str | None, folder: Path) -> DataFrame:
+        """A recorded table, cut into micro-batches in the order of a column, or without one of the file."""
+        try:
+            table = pq.read_table(self.where)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InvalidData("not-parquet", f"{self.where} is no Parquet file", "name a recorded table") from error
+        if order is not None and order in table.column_names:
+            table = table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")]))
+        table = _times_in_utc(table)
+        folder.mkdir(parents=True)
+        size = max(1, -(-len(table) // self.batches))
+        for number, start in enumerate(range(0, len(table), size)):
+            path = folder / f"{number:05d}.parquet"
+            pq.write_table(table.slice(start, size), path)
+            os.utime(path, (number, number))  # Spark takes the oldest file first
+        schema = spark.read.parquet(str(folder)).schema
+        return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def _times_in_utc(table: pa.Table) -> pa.Table:
+    """Times to the microsecond with a zone, which is what Spark takes for a point in time."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            column = table.column(index).cast(pa.timestamp("us", tz=field.type.tz), safe=False)
+            if field.type.tz is None:
+                column = pc.assume_timezone(column, "UTC")
+            table = table.set_column(index, field.name, column)
+    return table

@@ -1,0 +1,72 @@
+"""What a micro-batch published: how many results, how many late panes, and the newest window among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.types import StructType, TimestampType
+
+RESULTS_PREFIX = "slackwater-results:"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What one micro-batch published."""
+
+    results: int
+    late_panes: int
+    window_ms: tuple[float, float] | None
+
+
+def observe_results(results: DataFrame, name: str, *, with_late_panes: bool = False) -> DataFrame:
+    """The same results, counted with every micro-batch as the observed metrics ``slackwater-results:<name>``.
+
+    The window is looked for in ``window_start`` and ``window_end``, or in Spark's own ``window``. It costs one
+    more pass over the results, which are few.
+    """
+    start, end = _edges(results)
+    # a late pane belongs to a window that closed long ago: it says nothing of the newest one
+    late = F.col("late") if with_late_panes else F.lit(False)
+    return results.observe(
+        RESULTS_PREFIX + name,
+        F.count(F.lit(1)).alias("results"),
+        F.coalesce(F.sum(late.cast("bigint")), F.lit(0)).alias("late_panes"),
+        F.max(F.when(~late, end)).alias("end_us"),
+        F.max(F.when(~late, start)).alias("start_us"),
+    )
+
+
+def observe_packed(packed_rows: DataFrame, name: str) -> DataFrame:
+    """The same for results that still travel in parcels, which say how many they hold: it costs nothing a result."""
+    return packed_rows.observe(
+        RESULTS_PREFIX + name,
+        F.coalesce(F.sum("count"), F.lit(0)).alias("results"),
+        (F.count(F.lit(1)) * 0).alias("late_panes"),
+        F.max("end_us").alias("end_us"),
+        F.max("start_us").alias("start_us"),
+    )
+
+
+def results_of(progress: StreamingQueryProgress, name: str) -> Results:
+    """What was published under a promise: as observed, else as far as the sink tells."""
+    observed = progress.observedMetrics.get(RESULTS_PREFIX + name)
+    if observed is None:
+        return Results(max(0, progress.sink.numOutputRows or 0), 0, None)
+    values = observed.asDict()
+    start, end = values["start_us"], values["end_us"]
+    window = None if start is None or end is None else (start / 1e3, end / 1e3)
+    return Results(values["results"] or 0, values["late_panes"] or 0, window)
+
+
+def _edges(results: DataFrame) -> tuple[Column, Column]:
+    types = {field.name: field.dataType for field in results.schema.fields}
+    if isinstance(types.get("window_start"), TimestampType) and isinstance(types.get("window_end"), TimestampType):
+        return F.unix_micros("window_start"), F.unix_micros("window_end")
+    window = types.get("window")
+    if isinstance(window, StructType) and {"start", "end"} <= set(window.names):
+        return F.unix_micros("window.start"), F.unix_micros("window.end")
+    nothing = F.lit(None).cast("bigint")
+    return nothing, nothing

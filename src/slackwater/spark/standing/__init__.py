@@ -1,0 +1,1 @@
+"""The precision promise on Spark: standing queries from Python and from text."""

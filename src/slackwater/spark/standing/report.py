@@ -1,0 +1,66 @@
+"""What ``report`` says of a precision promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from slackwater.units import percent
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import Series
+from slackwater.watching.standing import Standing
+from slackwater.watching.verdict import promise_text
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionReport:
+    """One precision promise and what became of it so far."""
+
+    series: Series
+
+    @property
+    def name(self) -> str:
+        """The promise's name."""
+        return self.series.about.promise
+
+    @property
+    def standing(self) -> Standing:
+        """The counts over the run."""
+        return self.series.latest("standing") or Standing()
+
+    @property
+    def kept(self) -> bool:
+        """Whether what has been audited so far keeps the promise; it does while there is too little to tell."""
+        return self.standing.kept is not False
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "name": self.name,
+            "method": self.series.about.method,
+            "promised_confidence": self.series.about.promised or None,
+            "kept": self.kept,
+            "fidelity": self.standing.fidelity,
+            "hit_ratio": self.standing.hit_ratio,
+            **{
+                word: getattr(self.standing, word)
+                for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
+            },
+            "recent": series_json(self.series),
+        }
+
+    def __str__(self) -> str:
+        standing, about = self.standing, self.series.about
+        word = {None: "too few to tell", True: "kept", False: "BROKEN"}[standing.kept]
+        fidelity = "not audited" if standing.fidelity is None else f"{percent(standing.fidelity)} of the time"
+        hits = "–" if standing.hit_ratio is None else percent(standing.hit_ratio)
+        return "\n".join(
+            [
+                f"{self.name}: {promise_text(about)} by {about.method}",
+                f"  within      {fidelity}, {hits} when next evaluated ({word})",
+                f"  queries     {standing.queries:,}, {standing.withheld:,} of them withheld",
+                f"  evaluated   {standing.evaluated:,} ({standing.guessed:,} with silent streams), "
+                f"{standing.deferred:,} deferred",
+                *series_lines(self.series),
+            ]
+        )

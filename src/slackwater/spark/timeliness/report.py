@@ -1,0 +1,93 @@
+"""What ``report`` says of a timeliness promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from slackwater.control.ledger import Ledger
+from slackwater.promises import Timeliness
+from slackwater.spark.timeliness.tracker import TimelinessTracker
+from slackwater.units import duration_text, percent
+from slackwater.watching.report_text import series_json, series_lines
+from slackwater.watching.series import Series
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinessReport:
+    """One timeliness promise and what became of it so far; delays are means over rows."""
+
+    name: str
+    law: str
+    promise: Timeliness
+    ledger: Ledger
+    delay_s: float | None
+    mean_delay_s: float | None
+    shed_ratio: float
+    load_per_s: float | None
+    capacity_per_s: float | None
+    series: Series | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the mean delay of all rows so far keeps the promise."""
+        return self.mean_delay_s is None or self.mean_delay_s <= self.promise.max_delay_s
+
+    @property
+    def loss_ratio(self) -> float:
+        """Shed / input."""
+        return self.ledger.shed / self.ledger.input if self.ledger.input else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "name": self.name,
+            "law": self.law,
+            "promised_delay_s": self.promise.max_delay_s,
+            "delay_s": self.delay_s,
+            "mean_delay_s": self.mean_delay_s,
+            "kept": self.kept,
+            "shed_ratio": self.shed_ratio,
+            "loss_ratio": self.loss_ratio,
+            "load_per_s": self.load_per_s,
+            "capacity_per_s": self.capacity_per_s,
+            "ledger": self.ledger.as_json(),
+            "recent": None if self.series is None else series_json(self.series),
+        }
+
+    def __str__(self) -> str:
+        rates = "–"
+        if self.load_per_s is not None and self.capacity_per_s is not None:
+            rates = f"{self.load_per_s:,.0f} rows/s, capacity {self.capacity_per_s:,.0f} rows/s"
+        return "\n".join(
+            [
+                f"{self.name}: DELAY {duration_text(self.promise.max_delay_s * 1e3)} by {self.law}",
+                f"  delay       {_seconds(self.delay_s)} now, {_seconds(self.mean_delay_s)} on average"
+                f" ({'kept' if self.kept else 'BROKEN'})",
+                f"  load        {rates}",
+                f"  shed        {percent(self.shed_ratio)} now, {percent(self.loss_ratio)} of all rows",
+                f"  ledger      {self.ledger.input:,} rows = {self.ledger.on_time:,} kept + {self.ledger.shed:,} shed",
+                *series_lines(self.series),
+            ]
+        )
+
+
+def timeliness_report_of(tracker: TimelinessTracker, series: Series | None = None) -> TimelinessReport:
+    """The report of one promise in one query."""
+    last = tracker.history[-1].decision if tracker.history else None
+    return TimelinessReport(
+        tracker.spec.name,
+        tracker.spec.law,
+        tracker.spec.timeliness,
+        tracker.ledger,
+        None if last is None else last.delay_s,
+        tracker.mean_delay_s,
+        tracker.controller.shed_ratio,
+        None if last is None else last.load_per_s,
+        None if last is None else last.capacity_per_s,
+        series,
+    )
+
+
+def _seconds(seconds: float | None) -> str:
+    return "–" if seconds is None else duration_text(seconds * 1e3)

@@ -1,0 +1,157 @@
+"""``sql``: a query with a window in brackets becomes a streaming DataFrame."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import itertools
+import math
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.errors import InvalidOption, InvalidStream
+from slackwater.language import Late, Measure, Query, parse
+from slackwater.plan import Catalog, Path, Plan, make_plan
+from slackwater.plan.names import table_name
+from slackwater.plan.shape import around_rows
+from slackwater.spark.completeness.api import new_promise, observed_events, promised_events
+from slackwater.spark.completeness.source_heartbeats import with_punctuations
+from slackwater.spark.runtime.catalog import describe, registration_of, table_of
+from slackwater.spark.runtime.number_time import NUMBER_TIME, number_time
+from slackwater.spark.runtime.results import observe_results
+from slackwater.spark.runtime.sharding import MOST_SHARDS
+from slackwater.spark.standing.sql import standing_query
+from slackwater.spark.timeliness.api import DEFAULT_SPARK_LAW, with_max_delay
+from slackwater.spark.windows.late_rows import with_late_rows
+from slackwater.spark.windows.native_panes import native_windows
+from slackwater.spark.windows.ordered import landmark_us, ordered_windows
+
+DEFAULT_SHARDS = 16
+_VIEWS = itertools.count()
+
+
+def sql(
+    spark: SparkSession,
+    text: str,
+    *,
+    name: str | None = None,
+    method: str | None = None,
+    method_options: dict[str, Any] | None = None,
+    shards: int = DEFAULT_SHARDS,
+    law: str = DEFAULT_SPARK_LAW,
+    law_options: dict[str, Any] | None = None,
+    location: str | None = None,
+    allow_code: bool = False,
+) -> DataFrame:
+    """The streaming DataFrame that a query text says, to be written with ``writeStream`` in append mode.
+
+    The windowed table is a stream named with ``sw.stream``, or any temporary view over a streaming DataFrame.
+    Everything outside the brackets is Spark SQL. ``name``, ``method``, ``method_options`` and ``location`` are
+    those of ``with_drop_ratio``; ``law`` and ``law_options`` are those of ``with_max_delay``, for DELAY; ``shards`` is
+    how many tasks share the ordered path. Functions that run code are refused unless ``allow_code``.
+    """
+    query = parse(text, allow_code=allow_code)
+    return run_query(
+        spark,
+        query,
+        name=name,
+        method=method,
+        method_options=method_options,
+        shards=shards,
+        law=law,
+        law_options=law_options,
+        location=location,
+    )
+
+
+def run_query(
+    spark: SparkSession,
+    query: Query,
+    *,
+    name: str | None = None,
+    method: str | None = None,
+    method_options: dict[str, Any] | None = None,
+    shards: int = DEFAULT_SHARDS,
+    law: str = DEFAULT_SPARK_LAW,
+    law_options: dict[str, Any] | None = None,
+    location: str | None = None,
+) -> DataFrame:
+    """The streaming DataFrame of a query."""
+    if not 1 <= shards <= MOST_SHARDS:
+        raise InvalidOption("invalid-shards", f"shards={shards!r}", f"use 1 to {MOST_SHARDS}")
+    if query.precision is not None:
+        mine = None if shards == DEFAULT_SHARDS else shards
+        return standing_query(spark, query, name=name, method=method, shards=mine, location=location)
+    plan, events = plan_query(spark, query)
+    assert plan.attribute is not None
+    if plan.window.delay_ms is not None:
+        # First of all: what is shed costs nothing more.
+        events = with_max_delay(
+            events,
+            dt.timedelta(milliseconds=plan.window.delay_ms),
+            arrival=plan.window.arrival,
+            name=None if name is None else f"{name}-delay",
+            law=law,
+            law_options=law_options,
+            location=location,
+        )
+    columns = events.columns
+    column, arrival, completeness = plan.attribute, plan.window.arrival, plan.promise
+    numeric_order = plan.measure is Measure.NUMBER
+    if numeric_order:
+        # A number orders the stream as a time would, a millisecond each; its front is its clock.
+        events = events.withColumn(NUMBER_TIME, number_time(plan))
+        column = arrival = NUMBER_TIME
+        completeness = dataclasses.replace(completeness, idle_after_ms=math.inf)
+    promise = new_promise(
+        events,
+        column,
+        completeness,
+        arrival=arrival,
+        source=list(plan.window.sources),
+        name=name,
+        method=method or plan.method,
+        method_options=plan.method_options | (method_options or {}),
+        location=location,
+        numeric_order=numeric_order,
+    )
+    if plan.window.heartbeat is not None:
+        events = with_punctuations(plan, events, promise.name)
+    if plan.path is Path.ROWS:
+        return _around(spark, query, promised_events(spark, events, promise, arrival))
+    observed = observed_events(spark, events, promise, arrival)
+    if plan.path is Path.NATIVE:
+        found = native_windows(spark, plan, observed, promise)
+        result = observe_results(found, promise.name, with_late_panes=plan.late is Late.PANES)
+    else:
+        result = ordered_windows(spark, plan, observed, promise, shards)
+    if plan.late is Late.ROWS:
+        return with_late_rows(plan, result, observed, columns, landmark_us(spark, plan))
+    outer = plan.shape.outer if plan.shape is not None else None
+    if outer is None:
+        return result
+    view = f"slackwater_result_{next(_VIEWS)}"
+    result.createOrReplaceTempView(view)
+    return spark.sql(outer.filled(view))
+
+
+def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
+    """The checked plan of a query over what the session knows, and the DataFrame of its stream."""
+    windowed = query.windowed()
+    if not windowed:
+        make_plan(query)  # says that there is no window
+    table = windowed[0][0]
+    name = table_name(table)
+    events = table_of(spark, name)
+    plan = make_plan(query, Catalog.of(describe(table.name, events, registration_of(spark, table.name))))
+    if not events.isStreaming:
+        raise InvalidStream("not-a-stream", f"{name} is a batch", "read it with spark.readStream")
+    return plan, events
+
+
+def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
+    """The query as Spark's own, over the stream under its promise."""
+    view = f"slackwater_rows_{next(_VIEWS)}"
+    stream.createOrReplaceTempView(view)
+    return spark.sql(around_rows(query).filled(view))

@@ -1,0 +1,1 @@
+"""Code that Spark's Python workers import, and nothing else."""
