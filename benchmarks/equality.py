@@ -293,7 +293,7 @@ def settled(query: Any) -> CompletenessReport:
         completeness_trackers_of(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         if not query.lastProgress or int(query.lastProgress["batchId"]) == batch:
-            return sw.report(query).promises[0]
+            return sw.report(query).completeness[0]
 
 
 def same(left: DataFrame, right: DataFrame) -> bool:
@@ -333,14 +333,13 @@ def run(spark: SparkSession, case: Case, files: list[Path], folder: Path, name: 
     inbox.mkdir(parents=True)
     everything = spark.read.parquet(*map(str, files))
     events = spark.readStream.schema(everything.schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
-    sw.stream(name, events, time="ts")
+    sw.stream(name, events, event_time="ts")
     made = sw.sql(
         spark,
         case.text.replace(f"FROM {case.stream} ", f"FROM {name} "),
         name=name,
         location=str(folder / "promise"),
-        method=Trailing.name,
-        method_options={"wait_ms": case.wait_ms},
+        method=sw.Method(Trailing.name, wait_ms=case.wait_ms),
         shards=2,
     )
     query = (

@@ -116,7 +116,7 @@ class Side:
         """Stop, once every row is seen to be accounted for."""
         progress = self.progress()
         if self._promised():
-            (promise,) = sw.report(self.query).promises
+            (promise,) = sw.report(self.query).completeness
             assert promise.ledger.input >= sum(p["numInputRows"] for p in progress) - 2 * len(progress)
         self.query.stop()
 

@@ -238,7 +238,7 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
         windows=tuple((at, dataclasses.replace(w, late=Late.ROWS, arrival=arrival)) for at, w in one.query.windows),
     )
     with ONE_NAME:
-        sw.stream(one.query.windowed()[0][0].name, inbox.stream, time=data.columns[0])
+        sw.stream(one.query.windowed()[0][0].name, inbox.stream, event_time=data.columns[0])
         made = run_query(spark, asked, name=folder.name, location=str(folder / "promise"))
     running = inbox.start(made)
     try:
@@ -294,7 +294,7 @@ def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     clock = folder / "clock"
     clock.write_text("0")
     with ONE_NAME:
-        sw.stream(one.query.windowed()[0][0].name, inbox.stream, time="ts", value=value)
+        sw.stream(one.query.windowed()[0][0].name, inbox.stream, event_time="ts", value=value)
         made = standing_query(spark, one.query, location=str(folder / "promise"), clock_file=str(clock))
     running = inbox.start(made)
     try:

@@ -70,7 +70,7 @@ def run(root: Path, name: str, within: float | None, ticks: int, streams: int, m
         cores = spark.sparkContext.defaultParallelism
         prices = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(root / f"in-{name}"))
         answers = sw.standing(
-            prices, stream="symbol", time="ts", value="price", weights=str(root / "weights"), query="portfolio",
+            prices, key="symbol", event_time="ts", value="price", weights=str(root / "weights"), query="portfolio",
             within=within, confidence=0.9, method=method, shards=2 * cores, clock_file=str(root / "clock"),
         )  # fmt: skip
         query = (

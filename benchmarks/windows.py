@@ -120,7 +120,7 @@ def _columns(number: str, keys: int) -> list[Column]:
 
 def ours(spark: SparkSession, events: DataFrame, range_s: int, slide_s: int) -> DataFrame:
     """The window as a query with panes; the wait is a constant, as in the plain query."""
-    stream("Sensors", events, time="ts")
+    stream("Sensors", events, event_time="ts")
     return sql(
         spark,
         "SELECT sensor, COUNT(*) AS n, SUM(value) AS total, MAX(value) AS peak "
@@ -131,7 +131,7 @@ def ours(spark: SparkSession, events: DataFrame, range_s: int, slide_s: int) -> 
 
 def in_order(spark: SparkSession, events: DataFrame, range_s: int) -> DataFrame:
     """One result per row, by the window operator in sixteen shards."""
-    stream("Sensors", events, time="ts")
+    stream("Sensors", events, event_time="ts")
     return sql(
         spark,
         f"SELECT sensor, MAX(value) AS peak, AVG(value) AS mean FROM Sensors [RANGE {range_s} seconds ARRIVAL arrived "

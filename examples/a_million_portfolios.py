@@ -49,8 +49,8 @@ def main() -> None:
             spark.readStream.schema("symbol string, ts timestamp, price double")
             .option("maxFilesPerTrigger", 1)
             .parquet(str(Path(folder, "prices"))),
-            stream="symbol",
-            time="ts",
+            key="symbol",
+            event_time="ts",
             value="price",
             weights=str(Path(folder, "holdings")),  # portfolio, symbol, weight, and within: a bound of its own for each
             query="portfolio",

@@ -69,7 +69,7 @@ def main() -> None:
         query.stop()
         print(report)
         windows = spark.table("peaks").select("window").distinct().count()
-        ledger = report.promises[0].ledger
+        ledger = report.completeness[0].ledger
         print(f"{windows} windows closed; {ledger.invalid:,} rows had a clock that cannot be meant, and moved nothing")
     spark.stop()
 

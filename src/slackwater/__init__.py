@@ -6,7 +6,7 @@
 
     events = sw.with_drop_ratio(events, "ts", 0.01)    # instead of events.withWatermark("ts", "10 minutes")
 
-    sw.stream("Sensors", readings, time="ts")
+    sw.stream("Sensors", readings, event_time="ts")
     peaks = sw.sql(spark, "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DRATIO 1%]")
 """
 
@@ -16,9 +16,20 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from slackwater.control.choice import Law, Method
     from slackwater.control.disorder import method_names
     from slackwater.control.shedding import law_names
-    from slackwater.errors import SlackwaterError
+    from slackwater.errors import (
+        InvalidData,
+        InvalidOption,
+        InvalidStream,
+        MissingRequirement,
+        PromiseConflict,
+        QueryFailed,
+        QueryTextError,
+        SlackwaterError,
+        UnknownName,
+    )
     from slackwater.spark.completeness.api import with_drop_ratio
     from slackwater.spark.report import Report, report
     from slackwater.spark.runtime.catalog import stream
@@ -42,8 +53,18 @@ if TYPE_CHECKING:
     from slackwater.watching.metrics import serve_metrics
 
 __all__ = [
+    "InvalidData",
+    "InvalidOption",
+    "InvalidStream",
+    "Law",
+    "Method",
+    "MissingRequirement",
+    "PromiseConflict",
+    "QueryFailed",
+    "QueryTextError",
     "Report",
     "SlackwaterError",
+    "UnknownName",
     "__version__",
     "avg_error",
     "count_error",
@@ -74,7 +95,17 @@ __version__ = "0.1.0"
 # Spark starts Python workers that import single modules of this package: they must not pay for all of it.
 _HOMES = {
     "Report": "slackwater.spark.report",
+    "InvalidData": "slackwater.errors",
+    "InvalidOption": "slackwater.errors",
+    "InvalidStream": "slackwater.errors",
+    "MissingRequirement": "slackwater.errors",
+    "PromiseConflict": "slackwater.errors",
+    "QueryFailed": "slackwater.errors",
+    "QueryTextError": "slackwater.errors",
     "SlackwaterError": "slackwater.errors",
+    "UnknownName": "slackwater.errors",
+    "Law": "slackwater.control.choice",
+    "Method": "slackwater.control.choice",
     "avg_error": "slackwater.spark.timeliness.estimates",
     "count_error": "slackwater.spark.timeliness.estimates",
     "estimated_avg": "slackwater.spark.timeliness.estimates",

@@ -92,7 +92,7 @@ def settle(query: StreamingQuery) -> None:
 
 def promise_of(query: StreamingQuery) -> CompletenessReport:
     """The only promise of a query."""
-    (promise,) = report(query).promises
+    (promise,) = report(query).completeness
     return promise
 
 

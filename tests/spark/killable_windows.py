@@ -109,11 +109,11 @@ POINTS: dict[str, Point] = {"delivered": "within", "promised": "after", **{n: te
 
 
 def trailing(wait: float) -> dict[str, Any]:
-    return {"method": Trailing.name, "method_options": {"wait_ms": wait}}
+    return {"method": sw.Method(Trailing.name, wait_ms=wait)}
 
 
 def delivered(events: DataFrame) -> DataFrame:
-    return sw.ordered(events, on="ts", drop_ratio=0, arrival="arrived", name="delivered", **trailing(2000))
+    return sw.ordered(events, event_time="ts", drop_ratio=0, arrival="arrived", name="delivered", **trailing(2000))
 
 
 def promised(events: DataFrame) -> DataFrame:
@@ -126,8 +126,8 @@ def promised(events: DataFrame) -> DataFrame:
 
 def queries(spark: SparkSession, root: Path) -> dict[str, DataFrame]:
     events = FileStream(spark, root / "in", NUMBERED_SCHEMA).read_stream()
-    sw.stream("Sensors", events, time="ts")
-    sw.stream("Punctual", events.where(PUNCTUAL), time="ts")
+    sw.stream("Sensors", events, event_time="ts")
+    sw.stream("Punctual", events.where(PUNCTUAL), event_time="ts")
     made = {"delivered": delivered(events), "promised": promised(events)}
     for name, text in TEXTS.items():
         options = {} if text.wait is None else trailing(text.wait)

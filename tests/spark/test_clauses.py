@@ -42,7 +42,7 @@ def run(
 ) -> tuple[FileStream, Report]:
     """Stream the batches through a query, each with the decisions of the one before in force."""
     source = source or FileStream(spark, folder / "in", schema=schema)
-    sw.stream("Sensors", source.read_stream(), time="ts")
+    sw.stream("Sensors", source.read_stream(), event_time="ts")
     query = start(sw.sql(spark, text, location=str(folder / "promise"), shards=2, **options), folder)
     try:
         for batch in made:
@@ -53,7 +53,7 @@ def run(
         query.stop()
 
 
-TRAILING: dict[str, Any] = {"method": "test-trailing", "method_options": {"wait_ms": 2000.0}}
+TRAILING: dict[str, Any] = {"method": sw.Method("test-trailing", wait_ms=2000.0)}
 
 
 def test_late_rows_with_the_windows_that_they_missed(spark: SparkSession, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_late_rows_with_the_windows_that_they_missed(spark: SparkSession, tmp_pa
         .groupBy(F.window("ts", "6 seconds", "2 seconds").alias("w"), "sensor")
         .agg(F.count("*").alias("n"), F.sum("value").alias("total"))
         .selectExpr("w.start AS window_start", "w.end AS window_end", "sensor", "n", "total")
-        .where(F.col("window_end") <= F.lit(said.promises[0].heartbeat))
+        .where(F.col("window_end") <= F.lit(said.completeness[0].heartbeat))
     )
     assert values(found) == values(exact)
     # each is late by its distance from the heartbeat of its micro-batch, which all of them share
@@ -98,7 +98,7 @@ def test_late_rows_of_windows_per_row(spark: SparkSession, tmp_path: Path) -> No
         "missed != array(named_struct('window_start', ts - INTERVAL 6 SECONDS, 'window_end', ts))"
     ).isEmpty()
     # on-time rows below the heartbeat have their result, late ones have none, and there are no others
-    done = source.read_batch().where(F.col("ts") < F.lit(said.promises[0].heartbeat)).count()
+    done = source.read_batch().where(F.col("ts") < F.lit(said.completeness[0].heartbeat)).count()
     assert sw.on_time(published).count() + late.count() == done
 
 
@@ -114,7 +114,7 @@ def test_a_slack_in_rows_leaves_no_row_out_uncounted(spark: SparkSession, tmp_pa
     published = collected(spark, tmp_path)
     late = sw.late_rows(published).count()
     assert said.ledger.input == 480 and late == said.ledger.late
-    done = source.read_batch().where(F.col("ts") < F.lit(said.promises[0].heartbeat)).count()
+    done = source.read_batch().where(F.col("ts") < F.lit(said.completeness[0].heartbeat)).count()
     assert sw.on_time(published).count() + late == done
 
 
@@ -128,7 +128,7 @@ def test_heartbeats_of_the_stream_itself(spark: SparkSession, tmp_path: Path) ->
         made.append([*batch, {**beat, "beat": timestamp(10 * number + 7)}])
     text = "SELECT COUNT(*) AS n FROM Sensors [RANGE 5 seconds SLIDE 5 seconds HEARTBEAT beat LATE PANES]"
     source, said = run(spark, tmp_path, text, made, schema=SCHEMA + ", beat timestamp")
-    (promise,) = said.promises
+    (promise,) = said.completeness
     assert promise.method == "source-heartbeat"
     assert promise.heartbeat is not None and exact_timestamp(round(promise.heartbeat.timestamp() * 1e6)) == timestamp(
         37
@@ -149,11 +149,11 @@ def test_delay_with_errors_with_a_drop_ratio_and_alone(
         "SELECT sensor, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean, MAX(value) AS most FROM Sensors "
         f"[RANGE 4 seconds {slide} ARRIVAL arrived {ratio} DELAY 1 hour] GROUP BY sensor WITH ERROR"
     )
-    law: dict[str, Any] = {"law": "test-scripted", "law_options": {"ratios": (0.5,)}}
+    law: dict[str, Any] = {"law": sw.Law("test-scripted", ratios=(0.5,))}
     made = batches(5, count=5, each=100)
     made[3][0]["ts"] = None
     _, said = run(spark, tmp_path, text, made, **TRAILING, **law)
-    ledger, (promise,), (delay,) = said.ledger, said.promises, said.delays
+    ledger, (promise,), (delay,) = said.ledger, said.completeness, said.timeliness
     assert ledger.input == 500 == ledger.on_time + ledger.late + ledger.shed + ledger.invalid
     assert ledger.shed == delay.ledger.shed > 0 and ledger.late > 0
     assert promise.ledger.input == delay.ledger.on_time
@@ -173,7 +173,7 @@ def test_delay_with_errors_with_a_drop_ratio_and_alone(
 
 
 def test_delay_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    law: dict[str, Any] = {"law": "test-scripted", "law_options": {"ratios": (0.5,)}}
+    law: dict[str, Any] = {"law": sw.Law("test-scripted", ratios=(0.5,))}
     text = "SELECT id, value FROM Sensors [DELAY 1 hour] WHERE value >= 0"
     _, said = run(spark, tmp_path, text, batches(3, count=4), **law)
     assert said.ledger.input == 240 and said.ledger.shed > 0
@@ -191,7 +191,7 @@ def test_percentiles_in_panes(spark: SparkSession, tmp_path: Path) -> None:
     exact = spark.sql(
         f"SELECT w.start AS window_start, w.end AS window_end, {body} "
         "FROM (SELECT *, window(ts, '6 seconds', '2 seconds') AS w FROM all_rows) GROUP BY w, sensor"
-    ).where(F.col("window_end") <= F.lit(said.promises[0].heartbeat))
+    ).where(F.col("window_end") <= F.lit(said.completeness[0].heartbeat))
     # so few rows fit a sketch whole: it is then exact, as Spark's own is
-    found = sw.reconcile(collected(spark, tmp_path)).where(F.col("window_end") <= F.lit(said.promises[0].heartbeat))
+    found = sw.reconcile(collected(spark, tmp_path)).where(F.col("window_end") <= F.lit(said.completeness[0].heartbeat))
     assert values(found) == values(exact)

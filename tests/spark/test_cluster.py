@@ -44,7 +44,7 @@ with local_session("cluster", **conf) as spark:
     truth = windows(stream.read_batch()).where(F.unix_millis("window.end") <= F.lit(int(mark)))
     assert truth.count() > 10
     same_rows(collected(spark, root), truth)
-    print(json.dumps(report.promises[0].ledger.as_json()))
+    print(json.dumps(report.completeness[0].ledger.as_json()))
 """
 
 

@@ -50,7 +50,7 @@ def _scripted() -> Iterator[None]:
 
 
 def delay_of(query: Any) -> TimelinessReport:
-    (delay,) = sw.report(query).delays
+    (delay,) = sw.report(query).timeliness
     return delay
 
 
@@ -73,9 +73,7 @@ def run(spark: SparkSession, folder: Path, result: DataFrame, stream: FileStream
 
 def test_every_row_is_kept_or_counted_as_shed(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
-    events = sw.with_max_delay(
-        stream.read_stream(), "2 seconds", law="test-scripted", law_options={"ratios": (0.5, 0.75)}
-    )
+    events = sw.with_max_delay(stream.read_stream(), "2 seconds", law=sw.Law("test-scripted", ratios=(0.5, 0.75)))
     delay = run(spark, tmp_path, events, stream, 5)
     out = collected(spark, tmp_path).toPandas()
     assert (delay.ledger.input, delay.ledger.on_time) == (2500, len(out))
@@ -118,7 +116,7 @@ def test_no_micro_batch_has_generated_code_of_its_own(spark: SparkSession, tmp_p
     for turn in ("first", "second"):
         stream = FileStream(spark, tmp_path / turn / "in")
         events = sw.with_max_delay(
-            stream.read_stream(), "2 seconds", law="test-scripted", law_options={"ratios": (0.5, 0.0, 0.75)}
+            stream.read_stream(), "2 seconds", law=sw.Law("test-scripted", ratios=(0.5, 0.0, 0.75))
         )
         shed = run(spark, tmp_path / turn, events, stream, 5).ledger.shed
         counts.append(compiled.getCount())
@@ -134,8 +132,7 @@ def test_a_restarted_query_goes_on_with_its_ratio_and_its_ledger(spark: SparkSes
             stream.read_stream(),
             "2 seconds",
             name="restarted",
-            law="test-scripted",
-            law_options={"ratios": (0.75,)},
+            law=sw.Law("test-scripted", ratios=(0.75,)),
             location=str(tmp_path / "promises"),
         )
 
@@ -153,7 +150,7 @@ def test_a_restarted_query_goes_on_with_its_ratio_and_its_ledger(spark: SparkSes
 def test_both_promises_together(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     # micro-batches that bring only a heartbeat come in between, and leave the ratio as it is
-    shed = sw.with_max_delay(stream.read_stream(), "1 hour", law="test-scripted", law_options={"ratios": (0.5,)})
+    shed = sw.with_max_delay(stream.read_stream(), "1 hour", law=sw.Law("test-scripted", ratios=(0.5,)))
     events = sw.with_drop_ratio(shed, "ts", "1%", arrival="arrived")
     query = start(events, tmp_path)
     for batch in range(4):
@@ -161,7 +158,7 @@ def test_both_promises_together(spark: SparkSession, tmp_path: Path) -> None:
         settle(query)
     report = sw.report(query)
     query.stop()
-    (promise,), (delay,) = report.promises, report.delays
+    (promise,), (delay,) = report.completeness, report.timeliness
     assert delay.ledger.input == 2000 and delay.ledger.shed > 0
     out = collected(spark, tmp_path).toPandas()
     assert out.groupby(out["id"] // 500)["shed_weight"].unique().map(list).tolist() == [[1.0], [1.0], [2.0], [2.0]]
@@ -196,9 +193,7 @@ def test_sums_and_counts_are_unbiased_and_their_errors_honest(spark: SparkSessio
     # with these, one per cent of the truth is more than five standard deviations of the means below
     runs, per_batch, batches = 400, 300, 5
     stream = FileStream(spark, tmp_path / "in", schema="run long, x double")
-    events = sw.with_max_delay(
-        stream.read_stream(), "2 seconds", law="test-scripted", law_options={"ratios": (0.3, 0.6, 0.8)}
-    )
+    events = sw.with_max_delay(stream.read_stream(), "2 seconds", law=sw.Law("test-scripted", ratios=(0.3, 0.6, 0.8)))
     query = start(events, tmp_path)
     for _ in range(batches):
         stream.put([{"run": run, "x": float(x)} for run in range(runs) for x in range(per_batch)])

@@ -36,7 +36,7 @@ def events(spark: SparkSession) -> DataFrame:
         ({"max_wait": "ten minutes"}, r"\[invalid-duration\] max_wait='ten minutes'"),
         ({"min_wait": "2 s", "max_wait": "1 s"}, r"\[empty-wait-range\]"),
         ({"method": "guess"}, r"\[unknown-method\] there is no method 'guess'; use one of: .*budgeted-quantile"),
-        ({"method_options": {"colour": 3}}, r"\[unknown-method-option\]"),
+        ({"method": sw.Method("budgeted-quantile", colour=3)}, r"\[unknown-method-option\]"),
         ({"name": "a/b"}, r"\[invalid-name\] name='a/b'"),
         ({"location": "s3://bucket/x"}, r"\[invalid-location\] location='s3://bucket/x'"),
         ({"invalid": "drop"}, r"\[invalid-choice\] invalid='drop'"),

@@ -18,7 +18,7 @@ from tests.spark.harness import FileStream, promise_of, rows, settle
 from tests.spark.test_windows import Trailing
 
 pytestmark = pytest.mark.spark
-TRAILING: dict[str, Any] = {"method": Trailing.name, "method_options": {"wait_ms": 2000.0}}
+TRAILING: dict[str, Any] = {"method": sw.Method(Trailing.name, wait_ms=2000.0)}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +41,7 @@ def started(result: DataFrame, folder: Path) -> StreamingQuery:
 
 
 def query_of(source: FileStream, folder: Path, text: str, shards: int = 2) -> DataFrame:
-    sw.stream("Resumed", source.read_stream(), time="ts")
+    sw.stream("Resumed", source.read_stream(), event_time="ts")
     return sw.sql(source.spark, text, name="resumed", shards=shards, location=str(folder / "promise"), **TRAILING)
 
 
@@ -82,7 +82,13 @@ def test_ordered_rows_are_refused_alike(source: FileStream, tmp_path: Path) -> N
     def of(shards: int) -> DataFrame:
         options: dict[str, Any] = {"name": "rows", "location": str(tmp_path / "promise"), **TRAILING}
         return sw.ordered(
-            source.read_stream(), on="ts", drop_ratio=0, arrival="arrived", per="sensor", shards=shards, **options
+            source.read_stream(),
+            event_time="ts",
+            drop_ratio=0,
+            arrival="arrived",
+            per="sensor",
+            shards=shards,
+            **options,
         )
 
     query = started(of(2), tmp_path)

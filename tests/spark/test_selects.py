@@ -37,8 +37,8 @@ def _names(spark: SparkSession) -> None:
 def run(spark: SparkSession, folder: Path, text: str, wait_ms: float = 20_000.0) -> tuple[DataFrame, Any]:
     """What the query publishes, and its promise; ``all_rows`` are the rows with their windows of ten seconds."""
     source = FileStream(spark, folder / "in")
-    sw.stream("`the stream`", source.read_stream(), time="ts")
-    options: dict[str, Any] = {"method": "test-trailing", "method_options": {"wait_ms": wait_ms}, "shards": 2}
+    sw.stream("`the stream`", source.read_stream(), event_time="ts")
+    options: dict[str, Any] = {"method": sw.Method("test-trailing", wait_ms=wait_ms), "shards": 2}
     query = start(sw.sql(spark, text, location=str(folder / "promise"), **options), folder)
     for batch in batches(7):
         source.put(batch)

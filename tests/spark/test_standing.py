@@ -78,8 +78,8 @@ def updates(spark: SparkSession, root: Path, **more: Any) -> Any:
     }
     return sw.standing(
         stream.read_stream(),
-        stream="symbol",
-        time="ts",
+        key="symbol",
+        event_time="ts",
         value="price",
         query="portfolio",
         tick="1 millisecond",
@@ -254,7 +254,9 @@ def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) ->
         with pytest.raises((InvalidOption, InvalidStream), match=condition):
             updates(spark, tmp_path, **more)
     with pytest.raises(InvalidStream, match="not-a-stream"):
-        sw.standing(spark.range(3), stream="a", time="b", value="c", weights=str(tmp_path), within=1.0, confidence=0.9)
+        sw.standing(
+            spark.range(3), key="a", event_time="b", value="c", weights=str(tmp_path), within=1.0, confidence=0.9
+        )
 
 
 def test_sigkill_in_mid_batch(spark: SparkSession, tmp_path: Path) -> None:

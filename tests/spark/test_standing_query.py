@@ -26,7 +26,7 @@ def said(spark: SparkSession, root: Path, text: str, batches: list[list[dict[str
     stream = FileStream(spark, root / "in", SCHEMA)
     for batch in batches:
         stream.put(batch)
-    sw.stream("Prices", stream.read_stream(), key="symbol", time="ts", value="price")
+    sw.stream("Prices", stream.read_stream(), key="symbol", event_time="ts", value="price")
     run_batches(spark, root, answers(spark, root, text))
     found = spark.read.parquet(str(root / "out")).selectExpr("*", "unix_millis(at) AS ms")
     return [row.asDict() for row in found.collect()]
@@ -109,7 +109,7 @@ def test_counts_and_landmarks(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_one_query_text_is_enough(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in", SCHEMA)
-    sw.stream("Prices", stream.read_stream(), key="symbol", time="ts", value="price")
+    sw.stream("Prices", stream.read_stream(), key="symbol", event_time="ts", value="price")
     found = sw.sql(spark, "SELECT AVG(price) FROM Prices WITHIN 2 CONFIDENCE 95%")
     assert found.isStreaming
     assert found.columns == ["at", "value", "drift", "error_bound", "interrupted_streams", "next_evaluation_at"]

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
+from slackwater.control.choice import Method
 from slackwater.control.disorder import DisorderController, make_method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
@@ -72,7 +73,7 @@ def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
 def without_spark(trace: Trace, ends: list[int]) -> CompletenessTracker:
     """The very keeper that listens to Spark, fed with the same cells."""
     assert trace.arrivals is not None
-    spec = CompletenessSpec("twin", "ts", PROMISE, "budgeted-quantile", {}, [], Mailbox(Path("nowhere")))
+    spec = CompletenessSpec("twin", "ts", PROMISE, Method("budgeted-quantile"), [], Mailbox(Path("nowhere")))
     tracker = CompletenessTracker(spec, "query", "epoch")
     for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
         heartbeat = tracker.heartbeat_ms

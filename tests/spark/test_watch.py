@@ -36,7 +36,7 @@ def test_a_series_survives_a_restart_and_agrees_with_report_and_output(spark: Sp
             stream.read_stream(),
             range="5 seconds",
             slide="5 seconds",
-            on="ts",
+            event_time="ts",
             drop_ratio="20%",
             arrival="arrived",
             source="sensor",
@@ -112,7 +112,7 @@ def test_standing_queries_say_what_they_did(spark: SparkSession, tmp_path: Path)
         observed = query.lastProgress["observedMetrics"]["slackwater-standing:portfolios"]
         query.stop()
 
-    (promise,) = said.standing
+    (promise,) = said.precision
     written, standing = collected(spark, tmp_path).where("value IS NOT NULL"), promise.standing
     assert standing.queries == 6 and standing.withheld == 0
     assert standing.evaluated == written.count()

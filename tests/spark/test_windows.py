@@ -71,13 +71,12 @@ def run(
     source = FileStream(spark, folder / "in")
 
     def begin() -> Any:
-        sw.stream("Sensors", source.read_stream(), time="ts")
+        sw.stream("Sensors", source.read_stream(), event_time="ts")
         made = sw.sql(
             spark,
             text,
             name=f"windows-{folder.name}",
-            method="test-trailing",
-            method_options={"wait_ms": wait_ms},
+            method=sw.Method("test-trailing", wait_ms=wait_ms),
             location=str(folder / "promise"),
             shards=2,
         )
@@ -145,7 +144,7 @@ TYPED = {
 def test_aggregates_have_the_types_that_spark_gives_them(spark: SparkSession, tmp_path: Path, windows: int) -> None:
     said = ", ".join(f"{sql} AS {name}" for name, sql in TYPED.items())
     source = FileStream(spark, tmp_path / "in")
-    sw.stream("Sensors", source.read_stream(), time="ts")
+    sw.stream("Sensors", source.read_stream(), event_time="ts")
     clause = f"RANGE {windows} minutes SLIDE 1 minute LATE PANES"
     made = sw.sql(spark, f"SELECT {said} FROM Sensors [{clause}]", location=str(tmp_path / "promise"))
     empty = spark.createDataFrame([], source.read_stream().schema)
@@ -283,9 +282,8 @@ def test_windows_over_a_number_in_python(spark: SparkSession, tmp_path: Path) ->
             source.read_stream(),
             range=100,
             slide=25,
-            on="id",
-            method="test-trailing",
-            method_options={"wait_ms": 5.0},
+            event_time="id",
+            method=sw.Method("test-trailing", wait_ms=5.0),
             location=str(tmp_path / "promise"),
         )
         .groupBy("sensor")
@@ -309,11 +307,10 @@ def test_rows_are_delivered_in_order(spark: SparkSession, tmp_path: Path) -> Non
     delivered: list[list[Any]] = []
     events = sw.ordered(
         source.read_stream(),
-        on="ts",
+        event_time="ts",
         drop_ratio=0,
         arrival="arrived",
-        method="test-trailing",
-        method_options={"wait_ms": 20_000.0},
+        method=sw.Method("test-trailing", wait_ms=20_000.0),
         location=str(tmp_path / "promise"),
     )
     query = (

@@ -25,7 +25,7 @@ class CompletenessReport:
     """One promise and what became of it so far."""
 
     name: str
-    column: str
+    event_time: str
     method: str
     promise: Completeness
     ledger: Ledger
@@ -44,7 +44,7 @@ class CompletenessReport:
         """The report as plain values."""
         return {
             "name": self.name,
-            "column": self.column,
+            "event_time": self.event_time,
             "method": self.method,
             "promised_drop_ratio": self.promise.drop_ratio,
             "drop_ratio": self.ledger.drop_ratio,
@@ -63,7 +63,7 @@ class CompletenessReport:
         heartbeat = "none yet" if self.heartbeat is None else self.heartbeat.isoformat(timespec="milliseconds")
         ledger = self.ledger
         lines = [
-            f"{self.name}: {promised} on {self.column} by {self.method}",
+            f"{self.name}: {promised} on {self.event_time} by {self.method}",
             f"  drop ratio  {percent(ledger.drop_ratio)} ({verdict})",
             f"  heartbeat   {heartbeat}",
             f"  wait        {_duration(self.wait_ms)} now, {_duration(self.mean_wait_ms)} on average ({self.cause})",
@@ -82,9 +82,9 @@ class Report:
     """All promises of one query."""
 
     query_id: str
-    promises: tuple[CompletenessReport, ...]
-    delays: tuple[TimelinessReport, ...] = ()
-    standing: tuple[PrecisionReport, ...] = ()
+    completeness: tuple[CompletenessReport, ...] = ()
+    timeliness: tuple[TimelinessReport, ...] = ()
+    precision: tuple[PrecisionReport, ...] = ()
 
     @property
     def kept(self) -> bool:
@@ -93,14 +93,14 @@ class Report:
 
     @property
     def _every(self) -> list[CompletenessReport | TimelinessReport | PrecisionReport]:
-        return [*self.promises, *self.delays, *self.standing]
+        return [*self.completeness, *self.timeliness, *self.precision]
 
     @property
     def ledger(self) -> Ledger:
         """What became of every row that the query read: rows that were shed are judged by no other promise."""
-        shed = Ledger(shed=sum(delay.ledger.shed for delay in self.delays))
-        judged = self.promises or self.delays
-        total = Ledger() if not self.promises else shed
+        shed = Ledger(shed=sum(delay.ledger.shed for delay in self.timeliness))
+        judged = self.completeness or self.timeliness
+        total = Ledger() if not self.completeness else shed
         for promise in judged:
             total += promise.ledger
         return total
@@ -111,9 +111,9 @@ class Report:
             "query_id": self.query_id,
             "kept": self.kept,
             "ledger": self.ledger.as_json(),
-            "promises": [promise.as_json() for promise in self.promises],
-            "delays": [promise.as_json() for promise in self.delays],
-            "standing": [promise.as_json() for promise in self.standing],
+            "completeness": [promise.as_json() for promise in self.completeness],
+            "timeliness": [promise.as_json() for promise in self.timeliness],
+            "precision": [promise.as_json() for promise in self.precision],
         }
 
     def __str__(self) -> str:
@@ -158,8 +158,8 @@ def _of(tracker: CompletenessTracker) -> CompletenessReport:
     heartbeat_ms = tracker.heartbeat_ms
     return CompletenessReport(
         tracker.spec.name,
-        tracker.spec.column,
-        tracker.spec.method,
+        tracker.spec.event_time,
+        tracker.spec.method.name,
         tracker.spec.completeness,
         tracker.ledger,
         None if heartbeat_ms is None else dt.datetime.fromtimestamp(heartbeat_ms / 1000, dt.UTC),

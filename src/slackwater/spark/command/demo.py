@@ -100,7 +100,7 @@ class Duel:
         """The promise's report, once there is one."""
         if self.promised.lastProgress is None:
             return None
-        promises = report(self.promised).promises
+        promises = report(self.promised).completeness
         return promises[0] if promises else None
 
     def promised_side(self) -> Side:

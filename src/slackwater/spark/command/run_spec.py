@@ -85,7 +85,7 @@ class Run:
             for table in self.tables:
                 table.register(spark)
             events = self.source.read(spark, self._order(), self.limit_s, scratch)
-            stream(self.table, events, time=self.time or self.source.time, key=self.key, value=self.value)
+            stream(self.table, events, event_time=self.time or self.source.time, key=self.key, value=self.value)
             plan, result = self._planned(spark)
         except AnalysisException as error:
             remedy = "mend the query, or give the tables that it reads with --table"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
+from slackwater.control.choice import Method
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption, InvalidStream, PromiseConflict
 from slackwater.names import quoted
@@ -26,34 +27,32 @@ _CELL = "__sw_cell"
 
 def with_drop_ratio(
     events: DataFrame,
-    column: str,
+    event_time: str,
     drop_ratio: str | float,
     *,
     arrival: str | None = None,
     source: str | list[str] | None = None,
     name: str | None = None,
-    method: str = DEFAULT_METHOD,
-    method_options: dict[str, Any] | None = None,
+    method: str | Method = DEFAULT_METHOD,
     max_wait: Duration | None = None,
     min_wait: Duration | None = None,
     idle_after: Duration | None = None,
-    invalid: Literal["leave out", "keep"] = "leave out",
+    invalid: Literal["exclude", "keep"] = "exclude",
     location: str | None = None,
 ) -> DataFrame:
     """The same stream under a watermark that loses at most ``drop_ratio`` of its rows: instead of ``withWatermark``.
 
     Everything that Spark does with a watermark works on the result: windows, joins, deduplication, stateful functions.
-    A row is *late* if its ``column`` is below the heartbeat in force in its micro-batch; late rows are counted exactly
+    A row is *late* if its ``event_time`` is below the heartbeat in force in its micro-batch; late rows are counted exactly
     and left to Spark, which still takes those whose window is open. The realised ratio is late / (on time + late).
 
     :param events: any streaming DataFrame without a watermark of its own.
-    :param column: its event time, a timestamp.
+    :param event_time: the column of its event time, a timestamp.
     :param drop_ratio: ``0.01`` or ``"1%"``; 0 means best effort, without a promise.
     :param arrival: a timestamp column that says when the row reached the system; else the time of its micro-batch.
     :param source: column or columns that tell sources apart, where some are slower than others.
-    :param name: of the promise, in metrics and reports, stable over restarts; else made from ``column``.
-    :param method: how the wait is found; see ``slackwater.method_names()``.
-    :param method_options: options of that method.
+    :param name: of the promise, in metrics and reports, stable over restarts; else made from ``event_time``.
+    :param method: how the wait is found: a name of ``slackwater.method_names()``, or ``Method(name, …)`` with options.
     :param max_wait: never wait longer, even if the promise breaks.
     :param min_wait: never wait less.
     :param idle_after: a stream that is silent for so long is idle: the heartbeat follows the clock again.
@@ -67,17 +66,16 @@ def with_drop_ratio(
     ``report`` then says so.
     """
     completeness = Completeness.of(drop_ratio, min_wait=min_wait, max_wait=max_wait, idle_after=idle_after)
-    if invalid not in ("leave out", "keep"):
-        raise InvalidOption("invalid-choice", f"invalid={invalid!r}", "use 'leave out' or 'keep'")
+    if invalid not in ("exclude", "keep"):
+        raise InvalidOption("invalid-choice", f"invalid={invalid!r}", "use 'exclude' or 'keep'")
     spec = new_promise(
         events,
-        column,
+        event_time,
         completeness,
         arrival=arrival,
         source=source,
         name=name,
         method=method,
-        method_options=method_options,
         location=location,
     )
     return promised_events(events.sparkSession, events, spec, arrival, invalid)
@@ -85,34 +83,31 @@ def with_drop_ratio(
 
 def new_promise(
     events: DataFrame,
-    column: str,
+    event_time: str,
     completeness: Completeness,
     *,
     arrival: str | None,
     source: str | list[str] | None,
     name: str | None,
-    method: str,
-    method_options: dict[str, Any] | None,
+    method: str | Method,
     location: str | None,
     numeric_order: bool = False,
 ) -> CompletenessSpec:
     """A promise on a stream that can carry it, in the listener's charge."""
     sources = [source] if isinstance(source, str) else list(source or [])
-    _check_stream(events, column, arrival, sources)
+    _check_stream(events, event_time, arrival, sources)
     spark = events.sparkSession
     listener = listener_of(spark)
-    chosen_name = _fresh_name(listener, column) if name is None else name
+    chosen_name = _fresh_name(listener, event_time) if name is None else name
     mailbox = mailbox_for(spark, chosen_name, location)
-    spec = CompletenessSpec(
-        chosen_name, column, completeness, method, dict(method_options or {}), sources, mailbox, numeric_order
-    )
+    spec = CompletenessSpec(chosen_name, event_time, completeness, Method.of(method), sources, mailbox, numeric_order)
     spec.new_controller()  # refuses an unknown method now, not in a listener
     listener.add(spec)
     return spec
 
 
 def promised_events(
-    spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None, invalid: str = "leave out"
+    spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None, invalid: str = "exclude"
 ) -> DataFrame:
     """The events under the heartbeat, their cells around it reported with every micro-batch.
 
@@ -120,7 +115,7 @@ def promised_events(
     ``observe`` at once: each break in the generated code has every row written out once more.
     """
     marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=False)
-    return _observed(with_heartbeats(spark, marked, spec.column, spec.mailbox), spec, metrics, invalid)
+    return _observed(with_heartbeats(spark, marked, spec.event_time, spec.mailbox), spec, metrics, invalid)
 
 
 def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None) -> DataFrame:
@@ -129,7 +124,7 @@ def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSp
     The rows carry the heartbeat that judges them, and their event time, in microseconds.
     """
     marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=True)
-    return _observed(marked, spec, metrics, "leave out")
+    return _observed(marked, spec, metrics, "exclude")
 
 
 def _marked(
@@ -141,7 +136,7 @@ def _marked(
     """
     marked = events.select(
         "*",
-        F.unix_micros(F.col(quoted(spec.column))).alias("__sw_event_us"),
+        F.unix_micros(F.col(quoted(spec.event_time))).alias("__sw_event_us"),
         control_row(spark, spec.mailbox, spec.name).alias("__sw_control"),
     )
     event, row = F.col("__sw_event_us"), F.col("__sw_control")
@@ -164,7 +159,7 @@ def _marked(
     marked = marked.withColumns({_CELL: placed, "__sw_heartbeat_us": row[0]})
     metrics += count_cells(F.col(_CELL), spec.sources, spark.version)
     if spec.sources:
-        metrics += named_sources(spec.column, spec.sources)
+        metrics += named_sources(spec.event_time, spec.sources)
     unused = ["__sw_control", "__sw_arrival_us"]
     unused += [] if keep_heartbeat else ["__sw_event_us", "__sw_heartbeat_us"]
     return marked.drop(*unused), metrics
@@ -172,24 +167,24 @@ def _marked(
 
 def _observed(marked: DataFrame, spec: CompletenessSpec, metrics: list[Column], invalid: str) -> DataFrame:
     observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
-    if invalid == "leave out":
+    if invalid == "exclude":
         observed = observed.where(is_valid(F.col(_CELL), spec.sources))
     return observed.drop("__sw_clock_us", _CELL)
 
 
-def _check_stream(events: DataFrame, column: str, arrival: str | None, sources: list[str]) -> None:
+def _check_stream(events: DataFrame, event_time: str, arrival: str | None, sources: list[str]) -> None:
     if not isinstance(events, DataFrame):
         raise InvalidStream("not-a-dataframe", f"{type(events).__name__} is no DataFrame", "pass a streaming DataFrame")
     if not events.isStreaming:
         raise InvalidStream(
             "not-a-stream", "the DataFrame is a batch, which has no watermark", "read it with spark.readStream"
         )
-    for option, wanted in (("column", column), ("arrival", arrival), *(("source", s) for s in sources)):
+    for option, wanted in (("event_time", event_time), ("arrival", arrival), *(("source", s) for s in sources)):
         if wanted is not None and wanted not in events.columns:
             raise InvalidStream(
                 "no-such-column", f"{option}={wanted!r} is not a column", f"use one of: {', '.join(events.columns)}"
             )
-    for option, wanted in (("column", column), ("arrival", arrival)):
+    for option, wanted in (("event_time", event_time), ("arrival", arrival)):
         if wanted is not None and not isinstance(events.schema[wanted].dataType, TimestampType):
             kind = events.schema[wanted].dataType.simpleString()
             raise InvalidStream(

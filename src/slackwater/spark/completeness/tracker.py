@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.control.choice import Method
 from slackwater.control.disorder import Batch, DisorderController, make_method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
@@ -30,17 +31,18 @@ class CompletenessSpec:
     """A promise as it was made on a DataFrame."""
 
     name: str
-    column: str
+    event_time: str
     completeness: Completeness
-    method: str
-    method_options: dict[str, Any]
+    method: Method
     sources: list[str]
     mailbox: Mailbox
     numeric_order: bool = False  # ordered by a number: silence says nothing about what is still to come
 
     def new_controller(self) -> DisorderController:
         """A controller that knows nothing yet."""
-        return DisorderController(self.completeness, make_method(self.method, self.completeness, **self.method_options))
+        return DisorderController(
+            self.completeness, make_method(self.method.name, self.completeness, **self.method.options)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from slackwater.plan import Catalog, Stream
 class Registration:
     """What was said about a stream when it was given a name."""
 
-    time: str | None
+    event_time: str | None
     key: str | None
     value: str | None
 
@@ -34,22 +34,22 @@ _REGISTERED: WeakKeyDictionary[SparkSession, dict[str, Registration]] = WeakKeyD
 
 
 def stream(
-    name: str, df: DataFrame, *, time: str | None = None, key: str | None = None, value: str | None = None
+    name: str, df: DataFrame, *, event_time: str | None = None, key: str | None = None, value: str | None = None
 ) -> DataFrame:
     """Give a streaming DataFrame a name that queries can read from, and say which column is its time.
 
-    It is a temporary view like any other. ``time`` is the windowing attribute where a query names none (WATTR);
+    It is a temporary view like any other. ``event_time`` is the windowing attribute where a query names none (WATTR);
     ``key`` and ``value`` say what standing queries aggregate. The DataFrame comes back unchanged.
     """
     if not df.isStreaming:
         raise InvalidStream("not-a-stream", f"{name} is a batch", "read it with spark.readStream")
-    for option, column in (("time", time), ("key", key), ("value", value)):
+    for option, column in (("event_time", event_time), ("key", key), ("value", value)):
         if column is not None and column not in df.columns:
             raise InvalidStream(
                 "no-such-column", f"{option}={column!r} is not a column", f"use one of: {', '.join(df.columns)}"
             )
     df.createOrReplaceTempView(name)
-    _REGISTERED.setdefault(df.sparkSession, {})[_bare(name)] = Registration(time, key, value)
+    _REGISTERED.setdefault(df.sparkSession, {})[_bare(name)] = Registration(event_time, key, value)
     return df
 
 
@@ -62,7 +62,7 @@ def describe(name: str, df: DataFrame, registration: Registration | None) -> Str
     """A DataFrame as the planner sees it."""
     columns = {field.name: measure_of(field.dataType) for field in df.schema.fields}
     times = [column for column, measure in columns.items() if measure is Measure.TIME]
-    time = registration.time if registration is not None else None
+    time = registration.event_time if registration is not None else None
     if time is None and len(times) == 1:
         time = times[0]
     return Stream(name, columns, time)

@@ -106,8 +106,8 @@ class SeriesRecorder:
             spec.name,
             "completeness",
             spec.completeness.drop_ratio,
-            spec.method,
-            spec.column,
+            spec.method.name,
+            spec.event_time,
             spec.numeric_order,
         )
         writer = self._writer(about, tracker.spec.mailbox.folder, progress.batchId)
@@ -137,7 +137,9 @@ class SeriesRecorder:
         if tracker.last_batch != progress.batchId:
             return
         spec = tracker.spec
-        about = About(str(progress.id), _name(progress), spec.name, "timeliness", spec.timeliness.max_delay_s, spec.law)
+        about = About(
+            str(progress.id), _name(progress), spec.name, "timeliness", spec.timeliness.max_delay_s, spec.law.name
+        )
         writer = self._writer(about, spec.mailbox.folder, progress.batchId)
         record = tracker.history[-1] if tracker.history and tracker.history[-1].batch_id == progress.batchId else None
         decision, duration_s = (None if record is None else record.decision), _duration_s(progress)

@@ -48,8 +48,8 @@ from slackwater.spark.worker.weights_table import WeightsTable
 def standing(
     values: DataFrame,
     *,
-    stream: str,
-    time: str,
+    key: str,
+    event_time: str,
     value: str,
     weights: DataFrame | str,
     query: str = "query",
@@ -78,8 +78,8 @@ def standing(
     ``interrupted_streams``, ``next_evaluation_at``. A query that leans on a stream never seen has one row without a
     value, whose ``interrupted_streams`` counts those streams, and is answered when they appear.
 
-    :param values: a streaming DataFrame of rows (stream, time, value).
-    :param weights: a folder of Parquet files, or the name of a Parquet table, with the columns ``query``, ``stream``
+    :param values: a streaming DataFrame of rows: the stream's key, its event time, its value.
+    :param weights: a folder of Parquet files, or the name of a Parquet table, with the columns ``query``, ``key``
         and ``weight``: looked at in every micro-batch and read again when its files change, so that queries come,
         change and go while the stream runs. Or a DataFrame (or a view), taken as it is now.
     :param query: the column of the weights that names the query, a string or an integer.
@@ -107,7 +107,7 @@ def standing(
     if not isinstance(values, DataFrame) or not values.isStreaming:
         raise InvalidStream("not-a-stream", "values is no streaming DataFrame", "read it with spark.readStream")
     spark = values.sparkSession
-    _check_columns(values, stream, time, value)
+    _check_columns(values, key, event_time, value)
     Precision.of(0.0 if within is None else within, 0.5 if confidence is None else confidence)
     if aggregate not in ("sum", "max", "min"):
         raise InvalidOption("invalid-aggregate", f"aggregate={aggregate!r}", "use sum, max or min")
@@ -127,12 +127,12 @@ def standing(
         raise InvalidOption("invalid-shards", f"shards={shards}", f"use 1 to {MOST_SHARDS}")
     spec = new_precision(spark, confidence, options, count, name, location)
     table, kind = _weights(
-        spark, weights, WeightsTable("", query, stream, weight, within, confidence, count), spec.name, location
+        spark, weights, WeightsTable("", query, key, weight, within, confidence, count), spec.name, location
     )
-    rows = values.where(F.col(quoted(stream)).isNotNull()).select(
-        F.explode(F.array(*(F.lit(key) for key in shard_keys(count)))).alias("shard"),
-        F.col(quoted(stream)).cast("string").alias("stream"),
-        *time_and_value(time, value),
+    rows = values.where(F.col(quoted(key)).isNotNull()).select(
+        F.explode(F.array(*(F.lit(shard) for shard in shard_keys(count)))).alias("shard"),
+        F.col(quoted(key)).cast("string").alias("stream"),
+        *time_and_value(event_time, value),
     )
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), clock_file)
     return evaluated(rows, ticks, table.shard_of, options, spec, StructField(query, kind))
@@ -235,14 +235,14 @@ def evaluated(
     return observe_shard_counts(answers, spec.name)
 
 
-def _check_columns(values: DataFrame, stream: str, time: str, value: str) -> None:
-    for option, column in (("stream", stream), ("time", time), ("value", value)):
+def _check_columns(values: DataFrame, key: str, event_time: str, value: str) -> None:
+    for option, column in (("key", key), ("event_time", event_time), ("value", value)):
         if column not in values.columns:
             raise InvalidStream(
                 "no-such-column", f"{option}={column!r} is not a column", f"use one of: {', '.join(values.columns)}"
             )
-    if not isinstance(values.schema[time].dataType, TimestampType):
-        raise InvalidStream("not-a-timestamp", f"time={time!r} is no timestamp", "cast it first")
+    if not isinstance(values.schema[event_time].dataType, TimestampType):
+        raise InvalidStream("not-a-timestamp", f"event_time={event_time!r} is no timestamp", "cast it first")
     if not isinstance(values.schema[value].dataType, NumericType):
         raise InvalidStream("not-a-number", f"value={value!r} is no number", "cast it first")
 

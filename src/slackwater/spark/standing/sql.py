@@ -55,7 +55,9 @@ def standing_query(
     time = shape.time or describe(streams[0], events, said).time
     if time is None:
         raise InvalidStream(
-            "no-time", f"nothing says which column of {streams[0]} is its time", "sw.stream(…, time=…), or --time"
+            "no-time",
+            f"nothing says which column of {streams[0]} is its time",
+            "sw.stream(…, event_time=…), or --event-time",
         )
     if shape.bare and (shape.table is not None or (said.key is not None and said.key not in dict(shape.keys).values())):
         raise InvalidStream(
@@ -109,8 +111,8 @@ def _joined(
         weights, ids, weight = shape.table, plain[0], plain[1]
     found = standing(
         events.selectExpr(quoted(key), quoted(time), f"CAST({quoted(shape.value)} AS double) AS {quoted(shape.value)}"),
-        stream=key,
-        time=time,
+        key=key,
+        event_time=time,
         value=shape.value,
         weights=weights,
         query=ids,

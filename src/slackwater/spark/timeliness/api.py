@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
+from slackwater.control.choice import Law
 from slackwater.errors import InvalidStream
 from slackwater.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
@@ -30,8 +31,7 @@ def with_max_delay(
     *,
     arrival: str | None = None,
     name: str | None = None,
-    law: str = DEFAULT_SPARK_LAW,
-    law_options: dict[str, Any] | None = None,
+    law: str | Law = DEFAULT_SPARK_LAW,
     weight: str | None = WEIGHT,
     location: str | None = None,
 ) -> DataFrame:
@@ -46,8 +46,7 @@ def with_max_delay(
     :param arrival: a timestamp column that says when the row reached the system; else rows are taken to arrive evenly
         between the starts of two micro-batches, which misses the time that they waited in the source.
     :param name: of the promise, in metrics and reports, stable over restarts; else ``delay-1`` and so on.
-    :param law: how the ratio is found; see ``slackwater.law_names()``.
-    :param law_options: options of that law.
+    :param law: how the ratio is found: a name of ``slackwater.law_names()``, or ``Law(name, …)`` with options.
     :param weight: the column to add for the weight; None adds none.
     :param location: a folder seen by the driver and all executors, as in ``with_drop_ratio``.
 
@@ -60,9 +59,7 @@ def with_max_delay(
     spark = events.sparkSession
     listener = listener_of(spark)
     chosen_name = _fresh_name(listener.has_delay) if name is None else name
-    spec = TimelinessSpec(
-        chosen_name, timeliness, law, dict(law_options or {}), mailbox_for(spark, chosen_name, location)
-    )
+    spec = TimelinessSpec(chosen_name, timeliness, Law.of(law), mailbox_for(spark, chosen_name, location))
     spec.new_controller()  # refuses an unknown law now, not in a listener
     listener.add_delay(spec)
     # One column for the control row, one for the coin: a further one would be written out with every row, and a further

@@ -77,7 +77,7 @@ def timeliness_report_of(tracker: TimelinessTracker, series: Series | None = Non
     last = tracker.history[-1].decision if tracker.history else None
     return TimelinessReport(
         tracker.spec.name,
-        tracker.spec.law,
+        tracker.spec.law.name,
         tracker.spec.timeliness,
         tracker.ledger,
         None if last is None else last.delay_s,

@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from slackwater.control.choice import Law
 from slackwater.control.ledger import Ledger
 from slackwater.control.shedding import make_law
 from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController, ShedDecision
@@ -21,13 +22,12 @@ class TimelinessSpec:
 
     name: str
     timeliness: Timeliness
-    law: str
-    law_options: dict[str, Any]
+    law: Law
     mailbox: Mailbox
 
     def new_controller(self) -> MicroBatchController:
         """A controller that knows nothing yet."""
-        return MicroBatchController(self.timeliness, make_law(self.law, **self.law_options))
+        return MicroBatchController(self.timeliness, make_law(self.law.name, **self.law.options))
 
 
 @dataclass(frozen=True, slots=True)

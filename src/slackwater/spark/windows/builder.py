@@ -10,12 +10,12 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
+from slackwater.control.choice import Law, Method
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Window, parse, print_clause
 from slackwater.language.clause import parse_clause
 from slackwater.language.tree import Extent
-from slackwater.spark.timeliness.api import DEFAULT_SPARK_LAW
-from slackwater.spark.windows.sql import DEFAULT_SHARDS, run_query
+from slackwater.spark.windows.sql import run_query
 from slackwater.units import duration_ms, ratio
 
 _NAMES = itertools.count()
@@ -27,7 +27,7 @@ def window(
     *,
     range: ExtentLike | None = None,
     slide: ExtentLike | None = None,
-    on: str,
+    event_time: str,
     drop_ratio: str | float | None = None,
     slack: ExtentLike | None = None,
     arrival: str | None = None,
@@ -39,16 +39,14 @@ def window(
     error: bool = False,
     late: str = "count",
     name: str | None = None,
-    method: str | None = None,
-    method_options: dict[str, Any] | None = None,
-    shards: int = DEFAULT_SHARDS,
-    law: str = DEFAULT_SPARK_LAW,
-    law_options: dict[str, Any] | None = None,
+    method: str | Method | None = None,
+    law: str | Law | None = None,
+    shards: int | None = None,
     location: str | None = None,
 ) -> WindowedStream:
     """The window clause on a streaming DataFrame: the same words, checks and plans as in a query text.
 
-    ``range`` and ``slide`` are ``"5 minutes"``, a timedelta, ``"100 tuples"``, or a number for a numeric ``on``.
+    ``range`` and ``slide`` are ``"5 minutes"``, a timedelta, ``"100 tuples"``, or a number for a numeric ``event_time``.
     ``landmark``, ``heartbeat``, ``max_delay`` and ``late`` are LANDMARK, HEARTBEAT, DELAY and LATE; ``error`` is WITH
     ERROR. The rest are the options of ``sql``. Follow it with ``groupBy`` (optional) and ``agg``.
     """
@@ -61,7 +59,7 @@ def window(
     clause = Window(
         range=_extent("RANGE", range),
         slide=_extent("SLIDE", slide),
-        attribute=on,
+        attribute=event_time,
         per=_columns(per),
         landmark=landmark,
         slack=_extent("SLACK", slack),
@@ -75,10 +73,8 @@ def window(
     run = {
         "name": name,
         "method": method,
-        "method_options": method_options,
-        "shards": shards,
         "law": law,
-        "law_options": law_options,
+        "shards": shards,
         "location": location,
     }
     return WindowedStream(df, clause, (), error, run)

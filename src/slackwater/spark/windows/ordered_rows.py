@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import StringType, StructField, StructType
 
+from slackwater.control.choice import Method
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness, Duration
@@ -26,20 +27,19 @@ _STATE = StructType([StructField("rows", StringType())])
 def ordered(
     events: DataFrame,
     *,
-    on: str,
+    event_time: str,
     drop_ratio: str | float,
     arrival: str | None = None,
     source: str | list[str] | None = None,
     per: str | list[str] | None = None,
     shards: int = DEFAULT_SHARDS,
     name: str | None = None,
-    method: str = DEFAULT_METHOD,
-    method_options: dict[str, Any] | None = None,
+    method: str | Method = DEFAULT_METHOD,
     max_wait: Duration | None = None,
     min_wait: Duration | None = None,
     location: str | None = None,
 ) -> DataFrame:
-    """The same rows, each micro-batch in the order of ``on`` and none before one that was delivered earlier.
+    """The same rows, each micro-batch in the order of ``event_time`` and none before one that was delivered earlier.
 
     A row is held back until the heartbeat has passed it; ties keep the order of their arrival. Late rows are left out
     and counted. Without ``per`` the whole stream is one order, in one task; with ``per`` each of those keys has its
@@ -51,13 +51,12 @@ def ordered(
     completeness = Completeness.of(drop_ratio, min_wait=min_wait, max_wait=max_wait)
     promise = new_promise(
         events,
-        on,
+        event_time,
         completeness,
         arrival=arrival,
         source=source,
         name=name,
         method=method,
-        method_options=method_options,
         location=location,
     )
     spark = events.sparkSession
@@ -69,9 +68,9 @@ def ordered(
         .drop("__sw_heartbeat_us")
         .withColumn("__sw_shard", shard)
     )
-    held = {"on": on, "per": ", ".join(keys) or "nothing", "shards": str(shards if keys else 1)}
+    held = {"event_time": event_time, "per": ", ".join(keys) or "nothing", "shards": str(shards if keys else 1)}
     held["rows of"] = events.schema.simpleString()
-    stream = under_heartbeat(spark, on_time, on, promise.mailbox, promise.name, held)
+    stream = under_heartbeat(spark, on_time, event_time, promise.mailbox, promise.name, held)
     columns = events.columns
 
     def deliver(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:

@@ -6,10 +6,10 @@ import dataclasses
 import datetime as dt
 import itertools
 import math
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.control.choice import Law, Method
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse
 from slackwater.plan import Catalog, Path, Plan, make_plan
@@ -36,20 +36,18 @@ def sql(
     text: str,
     *,
     name: str | None = None,
-    method: str | None = None,
-    method_options: dict[str, Any] | None = None,
-    shards: int = DEFAULT_SHARDS,
-    law: str = DEFAULT_SPARK_LAW,
-    law_options: dict[str, Any] | None = None,
+    method: str | Method | None = None,
+    law: str | Law | None = None,
+    shards: int | None = None,
     location: str | None = None,
     allow_code: bool = False,
 ) -> DataFrame:
     """The streaming DataFrame that a query text says, to be written with ``writeStream`` in append mode.
 
     The windowed table is a stream named with ``sw.stream``, or any temporary view over a streaming DataFrame.
-    Everything outside the brackets is Spark SQL. ``name``, ``method``, ``method_options`` and ``location`` are
-    those of ``with_drop_ratio``; ``law`` and ``law_options`` are those of ``with_max_delay``, for DELAY; ``shards`` is
-    how many tasks share the ordered path. Functions that run code are refused unless ``allow_code``.
+    Everything outside the brackets is Spark SQL. ``name``, ``method`` and ``location`` are those of
+    ``with_drop_ratio``; ``law`` is that of ``with_max_delay``, for DELAY; ``shards`` is how many tasks share the
+    ordered path, 16 unless given. Functions that run code are refused unless ``allow_code``.
     """
     query = parse(text, allow_code=allow_code)
     return run_query(
@@ -57,10 +55,8 @@ def sql(
         query,
         name=name,
         method=method,
-        method_options=method_options,
-        shards=shards,
         law=law,
-        law_options=law_options,
+        shards=shards,
         location=location,
     )
 
@@ -70,19 +66,21 @@ def run_query(
     query: Query,
     *,
     name: str | None = None,
-    method: str | None = None,
-    method_options: dict[str, Any] | None = None,
-    shards: int = DEFAULT_SHARDS,
-    law: str = DEFAULT_SPARK_LAW,
-    law_options: dict[str, Any] | None = None,
+    method: str | Method | None = None,
+    law: str | Law | None = None,
+    shards: int | None = None,
     location: str | None = None,
 ) -> DataFrame:
     """The streaming DataFrame of a query."""
-    if not 1 <= shards <= MOST_SHARDS:
+    if shards is not None and not 1 <= shards <= MOST_SHARDS:
         raise InvalidOption("invalid-shards", f"shards={shards!r}", f"use 1 to {MOST_SHARDS}")
     if query.precision is not None:
-        mine = None if shards == DEFAULT_SHARDS else shards
-        return standing_query(spark, query, name=name, method=method, shards=mine, location=location)
+        if method is not None or law is not None:
+            option, value = ("method", method) if method is not None else ("law", law)
+            raise InvalidOption(
+                "option-not-used", f"{option}={value!r} has no effect on a query with WITHIN", f"leave out {option}"
+            )
+        return standing_query(spark, query, name=name, shards=shards, location=location)
     plan, events = plan_query(spark, query)
     assert plan.attribute is not None
     if plan.window.delay_ms is not None:
@@ -92,8 +90,7 @@ def run_query(
             dt.timedelta(milliseconds=plan.window.delay_ms),
             arrival=plan.window.arrival,
             name=None if name is None else f"{name}-delay",
-            law=law,
-            law_options=law_options,
+            law=law or DEFAULT_SPARK_LAW,
             location=location,
         )
     columns = events.columns
@@ -111,8 +108,7 @@ def run_query(
         arrival=arrival,
         source=list(plan.window.sources),
         name=name,
-        method=method or plan.method,
-        method_options=plan.method_options | (method_options or {}),
+        method=Method.of(method or plan.method).with_options(**plan.method_options),
         location=location,
         numeric_order=numeric_order,
     )
@@ -125,7 +121,7 @@ def run_query(
         found = native_windows(spark, plan, observed, promise)
         result = observe_results(found, promise.name, with_late_panes=plan.late is Late.PANES)
     else:
-        result = ordered_windows(spark, plan, observed, promise, shards)
+        result = ordered_windows(spark, plan, observed, promise, shards or DEFAULT_SHARDS)
     if plan.late is Late.ROWS:
         return with_late_rows(plan, result, observed, columns, landmark_us(spark, plan))
     outer = plan.shape.outer if plan.shape is not None else None

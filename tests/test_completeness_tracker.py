@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slackwater.control.choice import Method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.histogram import INVALID_CELL, Cells, decode_cells
@@ -22,7 +23,7 @@ NOW_MS = 1.7e12
 
 def spec(**promise: float) -> CompletenessSpec:
     completeness = Completeness(**{"drop_ratio": 0.01, "min_wait_ms": 100.0, **promise})
-    return CompletenessSpec("p", "ts", completeness, "budgeted-quantile", {}, [], Mailbox(Path("nowhere")))
+    return CompletenessSpec("p", "ts", completeness, Method("budgeted-quantile"), [], Mailbox(Path("nowhere")))
 
 
 def cells(margins_ms: list[float], invalid: int = 0) -> Cells:
@@ -180,7 +181,7 @@ def test_only_large_micro_batches_are_thinned() -> None:
 
 def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> None:
     promise = CompletenessSpec(
-        "p", "ts", Completeness(0.01), "budgeted-quantile", {}, ["host"], Mailbox(Path("nowhere"))
+        "p", "ts", Completeness(0.01), Method("budgeted-quantile"), ["host"], Mailbox(Path("nowhere"))
     )
     tracker = CompletenessTracker(promise, "q", "e")
     for batch in range(80):
