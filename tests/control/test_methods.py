@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slackwater.control.disorder import UNKNOWN, Batch, DisorderController, make_method, method_names
+from slackwater.control.disorder import UNKNOWN, Batch, Cause, DisorderController, make_method, method_names
 from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
@@ -146,6 +146,16 @@ def test_slack_wins_over_the_drop_ratio() -> None:
     assert capped.late > free.late
     held = np.array([np.count_nonzero(trace.values[: k + 1] > capped.heartbeats[k + 1]) for k in range(trace.rows - 1)])
     assert held.max() <= 20
+
+
+def test_slack_names_the_cause_of_its_heartbeat() -> None:
+    promise = Completeness(0.01)
+    method = make_method("budgeted-quantile", promise, slack_rows=2)
+    controller = DisorderController(promise, method)
+    controller.observe(Batch(np.array([1.0]), clock=10.0))
+    assert controller.decide(10.0).cause == Cause("starting"), "the method inside decides"
+    controller.observe(Batch(np.array([8.0, 9.0, 7.0]), clock=10.0))
+    assert controller.decide(10.0).cause == Cause("slack")
 
 
 def test_slack_survives_a_restart() -> None:

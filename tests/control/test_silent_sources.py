@@ -50,7 +50,7 @@ def controller(ratio: float, idle_after_ms: float = 60_000.0) -> DisorderControl
 
 
 def held(outcome: Outcome) -> Floats:
-    return np.array([cause.endswith("is silent") for cause in outcome.causes], dtype=np.float64)
+    return np.array([cause.kind == "source-silent" for cause in outcome.causes], dtype=np.float64)
 
 
 @pytest.mark.parametrize("ratio", [0.05, 0.01, 0.001])

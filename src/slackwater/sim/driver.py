@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.controller import DisorderController
 from slackwater.control.disorder.protocol import UNKNOWN, Batch
 from slackwater.sim.trace import Trace
@@ -88,7 +89,7 @@ class Outcome:
     mean_buffer_rows: float
     ends: Ints
     heartbeats: Floats
-    causes: list[str]
+    causes: list[Cause]
 
     @property
     def drop_ratio(self) -> float:
@@ -112,7 +113,7 @@ def run(
     """
     batches = Batches.every(trace) if batches is None else batches
     heartbeats = np.full(len(batches.ends), UNKNOWN)
-    causes: list[str] = []
+    causes: list[Cause] = []
     pending = deque([controller.heartbeat] * lag, maxlen=lag)
     values, sources = trace.values, trace.sources
     arrivals = None if hide_arrivals else trace.arrivals
@@ -146,7 +147,7 @@ def _present(punctuations: Floats) -> Floats | None:
     return present if len(present) else None
 
 
-def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[str]) -> Outcome:
+def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[Cause]) -> Outcome:
     """The exact outcome of a run, from the heartbeat that was in force during each batch."""
     if not trace.rows:
         return Outcome(0, 0, 0.0, 0.0, 0.0, ends, heartbeats, causes)

@@ -1,5 +1,6 @@
 """Disorder control: how long to wait for rows that are not there yet. One method a file."""
 
+from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.controller import Decision, DisorderController
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod
 from slackwater.control.disorder.registry import DEFAULT_METHOD, make_method, method_names, register
@@ -8,6 +9,7 @@ __all__ = [
     "DEFAULT_METHOD",
     "UNKNOWN",
     "Batch",
+    "Cause",
     "Decision",
     "DisorderController",
     "DisorderMethod",

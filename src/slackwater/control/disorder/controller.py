@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from slackwater.control.disorder.cause import Cause, cause_of
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod, Floats, Ints
 from slackwater.promises import Completeness
 
@@ -23,7 +24,7 @@ class Decision:
 
     heartbeat: float
     wait: float
-    cause: str
+    cause: Cause
 
 
 class DisorderController:
@@ -67,35 +68,36 @@ class DisorderController:
     def decide(self, clock: float | None) -> Decision:
         """The heartbeat to put in force, given the arrival clock."""
         proposed = self.method.heartbeat(clock)
-        heartbeat, cause = proposed, str(getattr(self.method, "cause", "method"))
+        heartbeat, cause = proposed, cause_of(self.method)
         if clock is not None:
             if heartbeat < clock - self.promise.max_wait_ms:
-                heartbeat, cause = clock - self.promise.max_wait_ms, "max_wait"
+                heartbeat, cause = clock - self.promise.max_wait_ms, Cause("max-wait")
             if heartbeat > clock - self.promise.min_wait_ms:
-                heartbeat, cause = clock - self.promise.min_wait_ms, "min_wait"
+                heartbeat, cause = clock - self.promise.min_wait_ms, Cause("min-wait")
             if not getattr(self.method, "vouched", False):
                 heartbeat, cause = self._mind_silence(heartbeat, cause, clock)
             if clock <= self._last_row_at and math.isfinite(heartbeat):
                 self._wait = clock - max(heartbeat, self._heartbeat)
         if math.isnan(heartbeat) or heartbeat <= self._heartbeat:
-            heartbeat, cause = self._heartbeat, "held" if heartbeat < self._heartbeat else cause
+            cause = Cause("held") if heartbeat < self._heartbeat else cause
+            heartbeat = self._heartbeat
         self._heartbeat = heartbeat
         reference = self._front if clock is None else clock
         wait = reference - heartbeat if math.isfinite(heartbeat) else math.inf
         return Decision(heartbeat, wait, cause)
 
-    def _mind_silence(self, heartbeat: float, cause: str, clock: float) -> tuple[float, str]:
+    def _mind_silence(self, heartbeat: float, cause: Cause, clock: float) -> tuple[float, Cause]:
         silent_ms = clock - self._last_row_at
         if not math.isfinite(self._front) or heartbeat <= self._front:
             if math.isfinite(self._front) and silent_ms > self.promise.idle_after_ms:
                 idle = clock - max(self.promise.idle_after_ms, self.promise.min_wait_ms, self._wait)
                 if idle > heartbeat:
-                    return idle, "idle"
+                    return idle, Cause("idle")
             return heartbeat, cause
         if silent_ms > self.promise.idle_after_ms:
             idle = min(heartbeat, clock - self.promise.idle_after_ms)
-            return max(idle, self._front), "idle"
-        return self._front, "silent"
+            return max(idle, self._front), Cause("idle")
+        return self._front, Cause("silent")
 
     def _trusted(self, batch: Batch) -> Batch:
         """The batch without rows whose clock runs ahead of ours: they may not move anything but themselves."""

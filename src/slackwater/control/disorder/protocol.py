@@ -53,7 +53,7 @@ class DisorderMethod(Protocol):
 
     A method proposes; the controller around it sees to it that the heartbeat never retreats and stays
     within the user's bounds on the wait, so a method may propose whatever its formula says. ``-inf`` means
-    that it does not know yet.
+    that it does not know yet. A method may set ``cause`` (a ``Cause``) to say why it proposed what it did.
     """
 
     name: ClassVar[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from slackwater.control.disorder.cause import METHOD, Cause, cause_of
 from slackwater.control.disorder.protocol import Batch, DisorderMethod
 from slackwater.control.disorder.support.top_rows import TopRows
 from slackwater.errors import InvalidOption
@@ -33,6 +34,7 @@ class SlackCap:
         self.inner = inner
         self._keep = int(slack_rows) + 1
         self._top = TopRows()
+        self.cause = METHOD
 
     def observe(self, batch: Batch) -> None:
         if len(batch.values):
@@ -40,7 +42,9 @@ class SlackCap:
         self.inner.observe(batch)
 
     def heartbeat(self, clock: float | None) -> float:
-        return max(self.inner.heartbeat(clock), self._top.nth(self._keep))
+        proposed, least = self.inner.heartbeat(clock), self._top.nth(self._keep)
+        self.cause = Cause("slack") if least > proposed else cause_of(self.inner)
+        return max(proposed, least)
 
     def snapshot(self) -> dict[str, Any]:
         return {"top": self._top.snapshot(), "method": self.inner.name, "learned": self.inner.snapshot()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
@@ -190,8 +189,7 @@ class CompletenessTracker:
         self.controller.observe(
             Batch(values[order], weights=cells.counts[order], sources=sources, clock=self._clock_ms, late=late)
         )
-        cause = self.controller.decide(self._clock_ms).cause
-        return re.sub(r"(?<=\bsource )\d+", lambda number: self._name(int(number[0])), cause)
+        return self.controller.decide(self._clock_ms).cause.text(self._name)
 
     def _name(self, source: int) -> str:
         """What a person calls a source: its columns once they are known, else its number."""
@@ -211,7 +209,7 @@ class CompletenessTracker:
         """The stream has spoken for itself; why the heartbeat is what it is now."""
         clock = None if math.isnan(self._clock_ms) else self._clock_ms
         self.controller.observe(Batch(np.empty(0), punctuations=np.array([punctuation_ms]), clock=clock))
-        return self.controller.decide(clock).cause
+        return self.controller.decide(clock).cause.text(self._name)
 
     def on_idle(self, now_ms: float) -> None:
         """Spark looked for rows and found none: time passes on the arrival clock all the same."""

@@ -13,6 +13,7 @@ from slackwater.control.disorder.budgeted.new_source_bound import NewSourceBound
 from slackwater.control.disorder.budgeted.stall_guard import StallGuard
 from slackwater.control.disorder.budgeted.standardised import LOCATED_ROWS, StandardisedTail
 from slackwater.control.disorder.budgeted.tail import Tail
+from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats
 from slackwater.control.disorder.registry import register
 from slackwater.promises import Completeness
@@ -75,7 +76,7 @@ class BudgetedQuantile:
         self.margin = margin
         self.idle_after = promise.idle_after_ms
         self.budget = Budget(self.ratio)
-        self.cause = "unknown"
+        self.cause = Cause("starting")
         self._sources: SourceFronts | None = None
         self._unheard: NewSourceBound | None = None
         self._standstill = StallGuard()
@@ -221,14 +222,14 @@ class BudgetedQuantile:
         choice = self._choose() if self._trusted else 1
         self._bet = float(self._bets[choice])
         self._wait = max(now - self._bet, 0.0)
-        heartbeat, self.cause = self._bet, "quantile" if choice < len(waits[0]) else "front frame"
+        heartbeat, self.cause = self._bet, Cause("quantile" if choice < len(waits[0]) else "front-frame")
         heartbeat = self._hold_back(heartbeat, now)
         if self.budget.rows < FIRST_ROWS or now - self._start < self._settled():
-            self.cause = "starting"
+            self.cause = Cause("starting")
         else:
             self._unheard = None
             if self.budget.balance < 0:
-                heartbeat, self.cause = min(heartbeat, now - SPENT_WAITS * self._longest), "held: budget spent"
+                heartbeat, self.cause = min(heartbeat, now - SPENT_WAITS * self._longest), Cause("budget")
             self._last = max(self._last, heartbeat)
         return self._last
 
@@ -278,17 +279,17 @@ class BudgetedQuantile:
         balance = max(self.budget.balance, 0.0)
         behind = self._standstill.hold(heartbeat, now, self._wait, self.ratio, balance)
         if behind < heartbeat:
-            heartbeat, self.cause = behind, "held: the stream stands still"
+            heartbeat, self.cause = behind, Cause("standstill")
         if now <= self._stalled_until and self._stalled_at < heartbeat:
-            heartbeat, self.cause = self._stalled_at, "held: back after a stall"
+            heartbeat, self.cause = self._stalled_at, Cause("after-stall")
         if self._sources is not None:
             front, source = self._sources.lowest_binding(now, self._wait, balance, self._usual, self.idle_after)
             if front < heartbeat:
-                heartbeat, self.cause = front, f"held: source {source} is behind"
+                heartbeat, self.cause = front, Cause("source-behind", source)
             passing = max(heartbeat, self._last)
             kept, source = self._sources.hold_for_silent(passing, now, self._wait, balance, self.idle_after)
             if kept < heartbeat:
-                heartbeat, self.cause = kept, f"held: source {source} is silent"
+                heartbeat, self.cause = kept, Cause("source-silent", source)
         return heartbeat
 
     def snapshot(self) -> dict[str, Any]:
