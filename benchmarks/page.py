@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.watching.browser import new_browser
-from tests.watching.made import RATIO, ratio_point
+from tests.helpers.browser import new_browser
+from tests.helpers.series import RATIO, ratio_point
 
 from slackwater.watching.series_file import SeriesWriter, series_path
 

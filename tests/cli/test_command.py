@@ -107,7 +107,7 @@ def test_a_key_press_completes_verbs_without_loading_them() -> None:
 
 
 def test_watch_once_prints_what_is_kept(tmp_path: Path) -> None:
-    from tests.watching.test_page import ratio_writer
+    from tests.helpers.series import ratio_writer
 
     ratio_writer(tmp_path, batches=4)
     said = CliRunner().invoke(cli.command, ["watch", str(tmp_path), "--once", "--json"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,21 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.control import disorder, shedding
 from slackwater.spark.report import Report, report
-from tests.spark.harness import SCHEMA, FileStream, collected, exact_timestamp, rows, settle, start, timestamp
-from tests.spark.test_delay import Scripted
-from tests.spark.test_windows import Trailing, batches, values
+from tests.helpers.harness import (
+    SCHEMA,
+    FileStream,
+    batches,
+    collected,
+    exact_timestamp,
+    rows,
+    settle,
+    start,
+    timestamp,
+    values,
+)
 
-pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _known() -> Iterator[None]:
-    """Known by name only while these tests run."""
-    disorder.register(Trailing)
-    shedding.register(Scripted)
-    yield
-    disorder.registry._METHODS.unregister(Trailing.name)
-    shedding.registry._LAWS.unregister(Scripted.name)
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 
 
 def run(

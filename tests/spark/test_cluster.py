@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from slackwater.control.ledger import Ledger
+from tests.helpers.processes import run_on_cluster
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +19,7 @@ import numpy as np
 from pyspark.sql import functions as F
 import slackwater as sw
 from slackwater.spark.command.session import local_session
-from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start, watermark_ms
+from tests.helpers.harness import FileStream, collected, rows, same_rows, settle, start, watermark_ms
 
 root = Path(sys.argv[1])
 conf = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"}
@@ -49,24 +46,4 @@ with local_session("cluster", **conf) as spark:
 
 
 def test_two_executor_processes(tmp_path: Path) -> None:
-    repository = Path(__file__).parents[2]
-    ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)],
-        cwd=repository,
-        env=cluster_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert Ledger.from_json(json.loads(ran.stdout.splitlines()[-1])).input == 500
-
-
-def cluster_environment() -> dict[str, str]:
-    home = str(Path(pyspark.__file__).parent)
-    return {
-        **os.environ,
-        "MASTER": "local-cluster[2,1,1024]",
-        "SPARK_HOME": home,
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
-    }
+    assert Ledger.from_json(json.loads(run_on_cluster(SCRIPT, tmp_path)[-1])).input == 500

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,41 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from scipy.stats import binomtest
 
 import slackwater as sw
-from slackwater.control.shedding import Status, register, registry
 from slackwater.errors import InvalidOption, InvalidStream, UnknownName
 from slackwater.spark.timeliness.report import TimelinessReport
-from tests.spark.harness import FileStream, collected, rows, same_rows, settle, start
+from tests.helpers.harness import FileStream, collected, rows, same_rows, settle, start
 
-pytestmark = pytest.mark.spark
-
-
-class Scripted:
-    """Sheds what it is told to, batch after batch; no clock in it."""
-
-    name: ClassVar[str] = "test-scripted"
-
-    def __init__(self, ratios: tuple[float, ...]) -> None:
-        self._ratios = ratios
-        self._step = 0
-
-    def admit_per_s(self, status: Status) -> float:
-        ratio = self._ratios[min(self._step, len(self._ratios) - 1)]
-        self._step += 1
-        return status.arrived_per_s * (1 - ratio)
-
-    def snapshot(self) -> dict[str, Any]:
-        return {"step": self._step}
-
-    def resume(self, snapshot: dict[str, Any]) -> None:
-        self._step = snapshot["step"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _scripted() -> Iterator[None]:
-    """Known by name only while these tests run."""
-    register(Scripted)
-    yield
-    registry._LAWS.unregister(Scripted.name)
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 
 
 def delay_of(query: Any) -> TimelinessReport:

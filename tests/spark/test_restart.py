@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from tests.spark.harness import (
+from tests.helpers.harness import (
     FileStream,
     collected,
     promise_of,

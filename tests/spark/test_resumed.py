@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import slackwater as sw
-from slackwater.control.disorder import register, registry
-from tests.spark.harness import FileStream, promise_of, rows, settle
-from tests.spark.test_windows import Trailing
+from tests.helpers.controllers import Trailing
+from tests.helpers.harness import FileStream, promise_of, rows, settle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 TRAILING: dict[str, Any] = {"method": sw.Method(Trailing.name, wait_ms=2000.0)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _trailing() -> Iterator[None]:
-    register(Trailing)
-    yield
-    registry._METHODS.unregister(Trailing.name)
 
 
 @pytest.fixture

@@ -22,10 +22,9 @@ import slackwater as sw
 from slackwater.cli import reconcile, run
 from slackwater.errors import InvalidData, InvalidOption, QueryFailed, QueryTextError, SlackwaterError
 from slackwater.spark.command import session
-from tests.spark.harness import SCHEMA, FileStream
-from tests.spark.test_standing import SCHEMA as PRICES
-from tests.spark.test_standing import micro_batches, put_weights, truth
-from tests.spark.test_windows import batches, values
+from tests.helpers.harness import SCHEMA, FileStream, batches, values
+from tests.helpers.standing import SCHEMA as PRICES
+from tests.helpers.standing import micro_batches, put_weights, truth
 
 pytestmark = pytest.mark.spark
 SELECT = "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.control.disorder import register, registry
 from slackwater.plan.functions import AGGREGATES
-from tests.spark.harness import FileStream, collected, promise_of, settle, start
-from tests.spark.test_windows import Trailing, batches, values
+from tests.helpers.harness import FileStream, batches, collected, promise_of, settle, start, values
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 EVEN = "IF(id % 2 = 0, value, NULL)"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _trailing() -> Iterator[None]:
-    """Known by name only while these tests run."""
-    register(Trailing)
-    yield
-    registry._METHODS.unregister(Trailing.name)
 
 
 @pytest.fixture(autouse=True)

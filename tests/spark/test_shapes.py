@@ -20,7 +20,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
-from tests.spark.harness import (
+from tests.helpers.harness import (
     ORIGIN_S,
     FileStream,
     collected,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,122 +15,24 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.errors import InvalidOption, InvalidStream
-from slackwater.kernel.standing.options import EvaluatorOptions
-from slackwater.kernel.standing.shard import Shard
-from slackwater.sim.brownian import brownian_streams
 from slackwater.spark.runtime.sharding import murmur3, shard_keys
 from slackwater.spark.worker.mailbox import replace
-from slackwater.spark.worker.weights_table import WeightsTable
-from tests.spark.harness import ORIGIN_S, FileStream
-from tests.spark.test_cluster import cluster_environment
+from tests.helpers.harness import ORIGIN_S, FileStream
+from tests.helpers.processes import run_on_cluster, start_module
+from tests.helpers.standing import (
+    SCHEMA,
+    TICK_MS,
+    answers,
+    iso,
+    micro_batches,
+    put_weights,
+    run_batches,
+    truth,
+    twin,
+    updates,
+)
 
 pytestmark = pytest.mark.spark
-
-SCHEMA = "symbol string, ts timestamp, price double"
-TICK_MS = 60_000
-SHARDS = 2
-
-
-def put_weights(folder: Path, queries: int = 6, changed: bool = False) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    draw = np.random.default_rng(1)
-    rows = [
-        {"portfolio": f"p{query}", "symbol": f"s{stream}", "weight": float(draw.uniform(0.5, 1.5))}
-        for query in range(queries)
-        for stream in draw.choice(8, 4, replace=False)
-    ]
-    if changed:
-        rows = [row for row in rows if row["portfolio"] != "p0"]
-        rows.append({"portfolio": "added", "symbol": "s1", "weight": 1.0})
-    hidden = folder / ".weights"
-    pd.DataFrame(rows).to_parquet(hidden)
-    hidden.rename(folder / "weights.parquet")
-
-
-def micro_batches(ticks: int, warm_up: int = 1) -> list[list[dict[str, Any]]]:
-    """A micro-batch a tick, but for the first, which brings as many ticks as estimates need."""
-    table = brownian_streams(8, ticks, seed=11)
-    every = [
-        [
-            {"symbol": name, "ts": iso(ORIGIN_S * 1000 + at), "price": price}
-            for name, price in zip(table.names, row, strict=True)
-        ]
-        for at, row in zip(table.times, table.values, strict=True)
-    ]
-    return [[row for batch in every[:warm_up] for row in batch], *every[warm_up:]]
-
-
-def iso(ms: float) -> str:
-    return dt.datetime.fromtimestamp(ms / 1000, dt.UTC).isoformat()
-
-
-def updates(spark: SparkSession, root: Path, **more: Any) -> Any:
-    stream = FileStream(spark, root / "in", SCHEMA)
-    options: dict[str, Any] = {
-        "within": 5.0,
-        "confidence": 0.9,
-        "weights": str(root / "weights"),
-        "shards": SHARDS,
-        **more,
-    }
-    return sw.standing(
-        stream.read_stream(),
-        key="symbol",
-        event_time="ts",
-        value="price",
-        query="portfolio",
-        tick="1 millisecond",
-        clock_file=str(root / "clock"),
-        **options,
-    )
-
-
-def run_batches(spark: SparkSession, root: Path, result: Any) -> None:
-    query = (
-        result.writeStream.format("parquet")
-        .option("path", str(root / "out"))
-        .option("checkpointLocation", str(root / "checkpoint"))
-        .start()
-    )
-    try:
-        query.processAllAvailable()
-    finally:
-        query.stop()
-
-
-def answers(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:
-    found = spark.read.parquet(str(root / "out")).selectExpr(
-        "portfolio", "unix_millis(at)", "value", "error_bound", "interrupted_streams", "unix_micros(next_evaluation_at)"
-    )
-    return sorted(tuple(row) for row in found.collect())
-
-
-def twin(root: Path, batches: list[list[dict[str, Any]]], **options: Any) -> list[tuple[Any, ...]]:
-    """The same micro-batches through the kernel, in this process, in one evaluator a shard that is never put away."""
-    table = WeightsTable(str(root / "weights"), "portfolio", "symbol", "weight", 5.0, 0.9, SHARDS)
-    found: list[tuple[Any, ...]] = []
-    for number in range(SHARDS):
-        shard = Shard(table.shard(number), EvaluatorOptions(**options), number, None)
-        for batch in batches:
-            at = np.array([pd.Timestamp(row["ts"]).timestamp() * 1000 for row in batch])
-            answer = shard.tick([row["symbol"] for row in batch], at, np.array([row["price"] for row in batch]))
-            answer["at"] = answer["at"].astype(int)
-            answer["next_evaluation_at"] = (answer["next_evaluation_at"] * 1000).round()
-            found += list(answer.drop(columns="drift").itertuples(index=False, name=None))
-    return sorted(found)
-
-
-def truth(root: Path, batches: list[list[dict[str, Any]]]) -> dict[tuple[str, int], float]:
-    """The exact sum of every query after every micro-batch, from the rows and the weights alone."""
-    weights = pd.read_parquet(root / "weights")
-    last: dict[str, float] = {}
-    found: dict[tuple[str, int], float] = {}
-    for batch in batches:
-        last |= {row["symbol"]: row["price"] for row in batch}
-        at = max(round(pd.Timestamp(row["ts"]).timestamp() * 1000) for row in batch)
-        sums = (weights["weight"] * weights["symbol"].map(last)).groupby(weights["portfolio"]).sum()
-        found |= {(str(query), at): float(value) for query, value in sums.items()}
-    return found
 
 
 @pytest.mark.parametrize("windowed", [False, True])
@@ -266,26 +165,19 @@ def test_sigkill_in_mid_batch(spark: SparkSession, tmp_path: Path) -> None:
     batches = micro_batches(26, warm_up=21)
     for batch in batches:
         stream.put(batch)
-    doomed = run_killable(tmp_path, "2")
+    doomed = start_module("killable_standing", str(tmp_path), "2")
     while not (tmp_path / "hanging").exists():
         with pytest.raises(subprocess.TimeoutExpired):  # it must not end by itself
             doomed.wait(timeout=0.2)
     os.killpg(doomed.pid, signal.SIGKILL)
     doomed.wait()
-    assert run_killable(tmp_path).wait() == 0
+    assert start_module("killable_standing", str(tmp_path)).wait() == 0
     found = []
     for path in sorted((tmp_path / "out").iterdir()):
         found += [tuple(row) for row in json.loads(path.read_text())]
     expected = [row[:3] for row in twin(tmp_path, batches)]
     assert sorted(row[:2] for row in found) == [row[:2] for row in expected], "no evaluation lost, none repeated"
     assert np.allclose([row[2] for row in sorted(found)], [row[2] for row in expected], rtol=1e-12)
-
-
-def run_killable(root: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    repository = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(repository), *sys.path])}
-    command = [sys.executable, "-m", "tests.spark.killable_standing", str(root), *arguments]
-    return subprocess.Popen(command, cwd=repository, env=environment, start_new_session=True)
 
 
 def test_shard_keys_hash_as_spark_hashes(spark: SparkSession) -> None:
@@ -299,8 +191,8 @@ CLUSTER = """
 import json, sys
 from pathlib import Path
 from slackwater.spark.command.session import local_session
-from tests.spark.test_standing import answers, micro_batches, put_weights, run_batches, twin, updates, SCHEMA
-from tests.spark.harness import FileStream
+from tests.helpers.standing import answers, micro_batches, put_weights, run_batches, twin, updates, SCHEMA
+from tests.helpers.harness import FileStream
 
 root = Path(sys.argv[1])
 conf = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"}
@@ -318,13 +210,4 @@ with local_session("cluster", **conf) as spark:
 
 
 def test_two_executor_processes(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", CLUSTER, str(tmp_path)],
-        cwd=Path(__file__).parents[2],
-        env=cluster_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert int(ran.stdout.splitlines()[-1]) >= 6
+    assert int(run_on_cluster(CLUSTER, tmp_path)[-1]) >= 6

@@ -14,8 +14,8 @@ import slackwater as sw
 from slackwater.errors import InvalidStream
 from slackwater.language import parse
 from slackwater.spark.standing.sql import standing_query
-from tests.spark.harness import ORIGIN_S, FileStream
-from tests.spark.test_standing import SCHEMA, TICK_MS, micro_batches, put_weights, run_batches, truth
+from tests.helpers.harness import ORIGIN_S, FileStream
+from tests.helpers.standing import SCHEMA, TICK_MS, micro_batches, put_weights, run_batches, truth
 
 pytestmark = pytest.mark.spark
 

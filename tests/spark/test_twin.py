@@ -21,7 +21,7 @@ from slackwater.sim.trace import Trace
 from slackwater.spark.completeness.histogram import decode_cells
 from slackwater.spark.completeness.tracker import BatchReport, CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.mailbox import Mailbox
-from tests.spark.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
+from tests.helpers.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
 
 pytestmark = pytest.mark.spark
 

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.watching.folders import Folders
-from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
-from tests.spark.test_standing import SCHEMA as STANDING_SCHEMA
-from tests.spark.test_standing import micro_batches, put_weights
-from tests.spark.test_standing import updates as standing_updates
-from tests.watching.browser import new_browser
+from tests.helpers.browser import new_browser
+from tests.helpers.harness import FileStream, collected, promise_of, rows, settle, start
+from tests.helpers.standing import SCHEMA as STANDING_SCHEMA
+from tests.helpers.standing import micro_batches, put_weights
+from tests.helpers.standing import updates as standing_updates
 
 pytestmark = pytest.mark.spark
 

@@ -3,60 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.control.disorder import UNKNOWN, Batch, register, registry
-from slackwater.promises import Completeness
-from tests.spark.harness import FileStream, collected, promise_of, rows, settle, start
+from tests.helpers.harness import FileStream, batches, collected, promise_of, settle, start, values
 
-pytestmark = pytest.mark.spark
-
-
-class Trailing:
-    """A heartbeat that trails the highest value by a constant: it makes as many rows late as a test wants."""
-
-    name: ClassVar[str] = "test-trailing"
-
-    def __init__(self, promise: Completeness, wait_ms: float = 2000.0, slack_rows: int = 0) -> None:
-        self._wait_ms = wait_ms
-        self._front = UNKNOWN
-
-    def observe(self, batch: Batch) -> None:
-        if len(batch.values):
-            self._front = max(self._front, float(batch.values.max()))
-
-    def heartbeat(self, clock: float | None) -> float:
-        return self._front - self._wait_ms
-
-    def snapshot(self) -> dict[str, Any]:
-        return {"front": self._front}
-
-    def resume(self, snapshot: dict[str, Any]) -> None:
-        self._front = snapshot["front"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _trailing() -> Iterator[None]:
-    """Known by name only while these tests run."""
-    register(Trailing)
-    yield
-    registry._METHODS.unregister(Trailing.name)
-
-
-def batches(seed: int, count: int = 4, each: int = 60) -> list[list[dict[str, Any]]]:
-    """Micro-batches of ten seconds each, rows up to some ten seconds late."""
-    rng = np.random.default_rng(seed)
-    arrivals = np.sort(rng.uniform(0, 10 * count, count * each))
-    made = rows(arrivals, rng.exponential(2.5, count * each))
-    return [made[i * each : (i + 1) * each] for i in range(count)]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 
 
 def run(
@@ -92,11 +49,6 @@ def run(
     promise = promise_of(query)
     query.stop()
     return source, collected(spark, folder), promise
-
-
-def values(frame: DataFrame) -> list[tuple[Any, ...]]:
-    """Rows in one order, doubles to nine digits: sums of doubles depend on their order."""
-    return sorted((tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in frame.collect()), key=repr)
 
 
 def test_published_windows_and_late_panes_make_the_exact_answer(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
-from tests.spark.harness import FileStream, timestamp
-from tests.spark.killable_windows import FIRST_DOOMED, LANDMARK, LONGEST_S, NUMBERED_SCHEMA, POINTS, PUNCTUAL, TEXTS
-from tests.spark.test_windows import values
+from tests.helpers.harness import FileStream, timestamp, values
+from tests.helpers.killable_windows import FIRST_DOOMED, LANDMARK, LONGEST_S, NUMBERED_SCHEMA, POINTS, PUNCTUAL, TEXTS
+from tests.helpers.processes import start_module
 
 pytestmark = pytest.mark.spark
 EACH, EACH_S = 40, 5
@@ -53,16 +52,9 @@ def file_rows(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def start(root: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    repository = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(repository), *sys.path])}
-    command = [sys.executable, "-m", "tests.spark.killable_windows", str(root), *arguments]
-    return subprocess.Popen(command, cwd=repository, env=environment, start_new_session=True)
-
-
 def kill_in_mid_batch(root: Path) -> None:
     (root / "hanging").mkdir()
-    doomed = start(root, "doomed")
+    doomed = start_module("killable_windows", str(root), "doomed")
     while {path.name for path in (root / "hanging").iterdir()} != set(POINTS):
         with pytest.raises(subprocess.TimeoutExpired):  # it must not end by itself
             doomed.wait(timeout=0.2)
@@ -98,7 +90,7 @@ def killed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Run
         source.put(file_rows(number))
     kill_in_mid_batch(root)
     source.put(file_rows(FIRST_DOOMED + 1))
-    assert start(root).wait() == 0
+    assert start_module("killable_windows", str(root)).wait() == 0
     return Run(root, source, json.loads((root / "reports.json").read_text()))
 
 

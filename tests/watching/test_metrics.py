@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from slackwater.errors import MissingRequirement
 from slackwater.watching.metrics import MEASURES, MetricsServer, SeriesCollector, metric_names
 from slackwater.watching.series import Series
-from tests.watching.made import DELAY, RATIO, STANDING, delay_point, ratio_point, ratio_series, standing_point
+from tests.helpers.series import DELAY, RATIO, STANDING, delay_point, ratio_point, ratio_series, standing_point
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -20,8 +20,8 @@ from slackwater.errors import MissingRequirement
 from slackwater.watching.page_server import PageServer
 from slackwater.watching.series import Shown
 from slackwater.watching.series_file import SeriesWriter, series_path
-from tests.watching.browser import Browser, new_browser
-from tests.watching.made import DELAY, RATIO, STANDING, delay_point, ratio_point, standing_point
+from tests.helpers.browser import Browser, new_browser
+from tests.helpers.series import DELAY, RATIO, STANDING, delay_point, ratio_point, ratio_writer, standing_point
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +35,6 @@ def page(tmp_path: Path) -> Iterator[PageServer]:
     served = PageServer(lambda: [tmp_path], port=0)
     yield served
     served.close()
-
-
-def ratio_writer(folder: Path, number: int = 0, batches: int = 0) -> SeriesWriter:
-    about = dataclasses.replace(RATIO, query_id=f"id-{number}", query=f"peaks {number}")
-    writer = SeriesWriter(series_path(folder / f"p{number}", about.query_id), about, next_batch=0)
-    for batch in range(batches):
-        writer.add(ratio_point(batch))
-    return writer
 
 
 def word(browser: Browser) -> str:

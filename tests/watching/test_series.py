@@ -18,7 +18,7 @@ from slackwater.watching.series import MOST_POINTS, Series, Shown
 from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
 from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import verdict
-from tests.watching.made import (
+from tests.helpers.series import (
     DELAY,
     RATIO,
     STANDING,

@@ -1,4 +1,4 @@
-"""Standing queries in a process of their own, to be killed: ``python -m tests.spark.killable_standing ROOT [N]``."""
+"""Standing queries in a process of their own, to be killed: ``python -m tests.helpers.killable_standing ROOT [N]``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from slackwater.spark.command.session import local_session
-from tests.spark.test_standing import updates
+from tests.helpers.standing import updates
 
 
 def main(root: Path, hang_at: int | None) -> None:

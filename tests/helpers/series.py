@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 
 from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.watching.point import Lateness, Point
 from slackwater.watching.series import About, Series
+from slackwater.watching.series_file import SeriesWriter, series_path
 from slackwater.watching.standing import Standing
 
 START_MS = 1.7e12
@@ -71,3 +75,12 @@ def ratio_series(batches: int, late: int = 5, about: About = RATIO) -> Series:
     for batch in range(batches):
         series.add(ratio_point(batch, late))
     return series
+
+
+def ratio_writer(folder: Path, number: int = 0, batches: int = 0) -> SeriesWriter:
+    """Write the series of a completeness promise into a folder, as the listener would."""
+    about = dataclasses.replace(RATIO, query_id=f"id-{number}", query=f"peaks {number}")
+    writer = SeriesWriter(series_path(folder / f"p{number}", about.query_id), about, next_batch=0)
+    for batch in range(batches):
+        writer.add(ratio_point(batch))
+    return writer

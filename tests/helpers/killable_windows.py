@@ -1,4 +1,4 @@
-"""Queries side by side in a process of their own, to be killed: ``-m tests.spark.killable_windows ROOT [doomed]``.
+"""Queries side by side in a process of their own, to be killed: ``-m tests.helpers.killable_windows ROOT [doomed]``.
 
 Each has its own checkpoint, output and promise. A batch's result goes into a folder of its own, so that a batch that
 runs again overwrites its own result and no other. If they are doomed, every query comes to its point in one of its
@@ -29,8 +29,8 @@ import slackwater as sw
 from slackwater.control.disorder import register
 from slackwater.spark.command.session import local_session
 from slackwater.spark.runtime.listener import completeness_trackers_of
-from tests.spark.harness import SCHEMA, FileStream, settle, told_ms
-from tests.spark.test_windows import Trailing
+from tests.helpers.controllers import Trailing
+from tests.helpers.harness import SCHEMA, FileStream, settle, told_ms
 
 FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 NUMBERED_SCHEMA = f"{SCHEMA}, number long"

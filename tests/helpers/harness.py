@@ -50,6 +50,14 @@ def rows(
     ]
 
 
+def batches(seed: int, count: int = 4, each: int = 60) -> list[list[dict[str, Any]]]:
+    """Micro-batches of ten seconds each, rows up to some ten seconds late."""
+    rng = np.random.default_rng(seed)
+    arrivals = np.sort(rng.uniform(0, 10 * count, count * each))
+    made = rows(arrivals, rng.exponential(2.5, count * each))
+    return [made[i * each : (i + 1) * each] for i in range(count)]
+
+
 @dataclass
 class FileStream:
     """A folder of JSON lines that Spark reads one file a micro-batch, in the order in which they were put."""
@@ -126,3 +134,8 @@ def same_rows(left: DataFrame, right: DataFrame) -> None:
     assert left.columns == right.columns
     got, expected = sorted(map(tuple, left.collect()), key=repr), sorted(map(tuple, right.collect()), key=repr)
     assert got == expected, f"only left: {set(got) - set(expected)}, only right: {set(expected) - set(got)}"
+
+
+def values(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """Rows in one order, doubles to nine digits: sums of doubles depend on their order."""
+    return sorted((tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in frame.collect()), key=repr)

@@ -1,0 +1,38 @@
+"""Python processes beside the tests, which import the package and the helpers as the tests do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment, with everything that it can import."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path]), **more}
+
+
+def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Run a module of ``tests.helpers`` in a process group of its own, so that all of it can be killed."""
+    command = [sys.executable, "-m", f"tests.helpers.{name}", *arguments]
+    return subprocess.Popen(command, cwd=REPOSITORY, env=environment(), start_new_session=True)
+
+
+def run_on_cluster(script: str, folder: Path) -> list[str]:
+    """Run a script on two executor processes that share nothing with the driver but files; the lines it printed."""
+    home = str(Path(pyspark.__file__).parent)
+    ran = subprocess.run(
+        [sys.executable, "-c", script, str(folder)],
+        cwd=REPOSITORY,
+        env=environment(MASTER="local-cluster[2,1,1024]", SPARK_HOME=home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
