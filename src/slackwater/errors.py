@@ -1,26 +1,26 @@
-"""Everything that Slackwater refuses, as one tree.
+"""All errors that Slackwater raises, as one tree.
 
 ::
 
     SlackwaterError
-    ├── InvalidOption      an argument has a value that cannot be meant (a ratio of 2, "10 parsecs")
-    ├── InvalidStream      the DataFrame cannot carry the promise (a batch, no such column, wrong type)
-    ├── InvalidData        a file or table given to a command cannot be read as what it should be
-    ├── QueryTextError     a query text is wrong; points at the character
-    ├── PromiseConflict    two promises, or a promise and a plain watermark, contradict each other
-    ├── UnknownName        no method, law, figure or query has that name
-    ├── QueryFailed        a running query failed, with what Spark says
-    └── MissingRequirement something outside Slackwater is missing (a Java runtime, a shared directory)
+    ├── InvalidOption      an argument is out of range or malformed (a ratio of 2, "10 parsecs")
+    ├── InvalidStream      the DataFrame cannot carry the promise (not streaming, a missing column, a wrong type)
+    ├── InvalidData        a file or table given to a command is missing, unreadable or has the wrong columns
+    ├── QueryTextError     the text of a query is wrong; the message points at the character
+    ├── PromiseConflict    two promises, or a promise and a plain watermark, exclude each other
+    ├── UnknownName        there is no method, law, figure or query of that name
+    ├── QueryFailed        a running query failed; the message is Spark's
+    └── MissingRequirement something must be installed or configured first (Java, an extra, a shared directory)
 
-The text of each reads ``[condition-name] what is wrong, with the value; what to do``. A promise that breaks while
-a query runs is not an error: it is a fact in the ledger.
+Each message reads ``[condition-name] what is wrong, with the value; what to do``. A promise that breaks while a query
+runs is not an error: the ledger and the live page report it.
 """
 
 from __future__ import annotations
 
 
 class SlackwaterError(Exception):
-    """What a caller did, or what the environment lacks, makes it impossible to go on.
+    """Base class. ``condition`` is a stable name for programs; ``problem`` and ``remedy`` make up the text.
 
     >>> str(SlackwaterError("no-such-thing", "there is no 'x'", "use 'y'"))
     "[no-such-thing] there is no 'x'; use 'y'"
@@ -37,7 +37,7 @@ class SlackwaterError(Exception):
 
 
 class InvalidOption(SlackwaterError, ValueError):
-    """An argument has a value that cannot be meant."""
+    """An argument is out of range or malformed."""
 
 
 class InvalidStream(SlackwaterError, ValueError):
@@ -45,24 +45,24 @@ class InvalidStream(SlackwaterError, ValueError):
 
 
 class InvalidData(SlackwaterError, ValueError):
-    """A file or table given to a command cannot be read as what it should be."""
+    """A file or table given to a command is missing, unreadable or has the wrong columns."""
 
 
 class QueryTextError(SlackwaterError, ValueError):
-    """A query text is wrong; the message points at the character."""
+    """The text of a query is wrong; the message points at the character."""
 
 
 class PromiseConflict(SlackwaterError, ValueError):
-    """Two promises, or a promise and a plain watermark, contradict each other."""
+    """Two promises, or a promise and a plain watermark, exclude each other."""
 
 
 class UnknownName(SlackwaterError, LookupError):
-    """No method, law, figure or query has that name."""
+    """There is no method, law, figure or query of that name."""
 
 
 class QueryFailed(SlackwaterError, RuntimeError):
-    """A running query failed; the message is what Spark says."""
+    """A running query failed; the message is Spark's."""
 
 
 class MissingRequirement(SlackwaterError, RuntimeError):
-    """Something outside Slackwater is missing."""
+    """Something must be installed or configured first."""

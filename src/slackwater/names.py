@@ -1,10 +1,10 @@
-"""Names and texts of a user's choice in Spark SQL: whatever they hold, they stay names and texts."""
+"""Quoting of user-supplied names and strings for Spark SQL."""
 
 from __future__ import annotations
 
 
 def quoted(name: str) -> str:
-    """A name in backquotes, those within it doubled, so that no name can end early and go on as SQL.
+    """The name in backquotes. Backquotes inside it are doubled, so no name can inject SQL.
 
     >>> quoted("a b"), quoted("a`b")
     ('`a b`', '`a``b`')
@@ -13,7 +13,7 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    r"""A text as a literal of Spark SQL.
+    r"""The text as a string literal of Spark SQL.
 
     >>> print(literal("it's"))
     'it\'s'

@@ -1,8 +1,7 @@
-"""What a user may demand of a stream, checked and in plain numbers."""
+"""The promises that a user can make about a stream: completeness, precision and timeliness, checked, as numbers."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import math
 from dataclasses import dataclass
@@ -11,21 +10,21 @@ from slackwater import units
 from slackwater.errors import InvalidOption
 
 Duration = str | float | dt.timedelta
-DEFAULT_IDLE_AFTER_MS = 60_000.0
+DEFAULT_IDLE_AFTER_MS = units.MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """At most ``drop_ratio`` of the valid rows come after the heartbeat has passed them (``DRATIO``).
+    """At most ``drop_ratio`` of the valid rows are late (``DRATIO``). A ratio of 0 is best effort, without a promise.
 
-    The wait is what keeps it: between ``min_wait_ms`` and ``max_wait_ms``, where the larger promise yields
-    to ``max_wait_ms``, as a user who bounds the wait has said what matters more. A stream that is silent for
-    ``idle_after_ms`` is taken to be idle. A ratio of 0 is best effort: no promise is claimed.
+    The promise costs a wait between ``min_wait_ms`` and ``max_wait_ms``. If the stream needs a longer wait than
+    ``max_wait_ms``, the bound on the wait holds and the drop ratio may be exceeded. A stream that is silent for
+    ``idle_after_ms`` counts as idle.
     """
 
     drop_ratio: float
     min_wait_ms: float = 0.0
-    max_wait_ms: float = float("inf")
+    max_wait_ms: float = math.inf
     idle_after_ms: float = DEFAULT_IDLE_AFTER_MS
 
     @classmethod
@@ -37,32 +36,35 @@ class Completeness:
         max_wait: Duration | None = None,
         idle_after: Duration | None = None,
     ) -> Completeness:
-        """The promise from values as users write them.
+        """Make the promise from values as users write them: ``"1%"``, ``"10 minutes"``.
 
         >>> Completeness.of("1%", max_wait="10 minutes").max_wait_ms
         600000.0
         """
-        least = 0.0 if min_wait is None else units.duration_ms(min_wait, option="min_wait")
-        most = float("inf") if max_wait is None else units.duration_ms(max_wait, option="max_wait")
-        if least > most:
+        min_wait_ms = 0.0 if min_wait is None else units.duration_ms(min_wait, option="min_wait")
+        max_wait_ms = math.inf if max_wait is None else units.duration_ms(max_wait, option="max_wait")
+        if min_wait_ms > max_wait_ms:
             raise InvalidOption(
                 "empty-wait-range",
                 f"min_wait={min_wait!r} is more than max_wait={max_wait!r}",
                 "swap them or leave one out",
             )
-        idle = DEFAULT_IDLE_AFTER_MS if idle_after is None else units.duration_ms(idle_after, option="idle_after")
-        return cls(units.ratio(drop_ratio, option="drop_ratio"), least, most, idle)
+        idle_after_ms = (
+            DEFAULT_IDLE_AFTER_MS if idle_after is None else units.duration_ms(idle_after, option="idle_after")
+        )
+        return cls(units.ratio(drop_ratio, option="drop_ratio"), min_wait_ms, max_wait_ms, idle_after_ms)
 
     def kept_by(self, late: int, on_time: int) -> bool:
-        """Whether the rows counted so far keep the promise; exact, no tolerance."""
+        """Whether the counted rows keep the promise, without tolerance. Best effort is always kept."""
         return self.drop_ratio == 0.0 or late <= self.drop_ratio * (late + on_time)
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """An answer stays within ``bound`` of the truth (or within that fraction of it) with the given confidence.
+    """An answer is within ``bound`` of the exact result, with probability ``confidence`` (``WITHIN``, ``CONFIDENCE``).
 
-    Evaluations are what keep it. A bound of zero asks for an answer at every tick.
+    If ``relative``, the bound is a fraction of the result. The promise costs evaluations; a bound of zero costs one
+    at every tick.
     """
 
     bound: float
@@ -71,52 +73,41 @@ class Precision:
 
     @classmethod
     def of(cls, within: str | float, confidence: str | float) -> Precision:
-        """The promise from values as users write them: ``0.5`` is absolute, ``"1%"`` relative.
+        """Make the promise from values as users write them: ``0.5`` is an absolute bound, ``"1%"`` a relative one.
 
         >>> Precision.of("1%", 0.9), Precision.of(0.5, "95%").confidence
         (Precision(bound=0.01, relative=True, confidence=0.9), 0.95)
         """
-        bound, relative = math.nan, False
-        if isinstance(within, str):
-            text = within.strip()
-            relative = text.endswith("%")
-            try:
-                bound = float(text.removesuffix("%")) / (100.0 if relative else 1.0)
-            except ValueError:
-                bound = math.nan
-        elif not isinstance(within, bool):
-            bound = float(within)
+        bound, relative = units.number_or_percent(within)
         if not (math.isfinite(bound) and bound >= 0.0):
             raise InvalidOption(
                 "invalid-bound",
                 f"within={within!r} is not a bound",
-                "write 0.5, or '1%' of the answer; zero means an answer at every tick",
+                "write 0.5, or '1%' of the answer; 0 evaluates at every tick",
             )
-        level = math.nan
-        with contextlib.suppress(InvalidOption):
-            level = units.ratio(confidence, option="confidence")
-        if not 0.0 < level < 1.0:
+        probability, _ = units.number_or_percent(confidence)
+        if not 0.0 < probability < 1.0:
             raise InvalidOption(
                 "invalid-confidence",
                 f"confidence={confidence!r} is not between 0 and 1",
-                "write 0.9 or '95%'; for certainty use a bound of zero",
+                "write 0.9 or '95%'; for exact answers use a bound of 0",
             )
-        return cls(bound, relative, level)
+        return cls(bound, relative, probability)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeliness:
-    """The mean delay stays at or below ``max_delay_s`` seconds (``DELAY``), at the price of rows shed under overload.
+    """The mean delay is at most ``max_delay_s`` (``DELAY``). The promise costs rows that are shed under overload.
 
-    Nothing is shed while the load is below capacity and the delay below the target. A target that one row alone
-    already exceeds cannot be kept; the controller then says so and does its best.
+    No row is shed while the load is below capacity and the delay is below the target. If a single row takes longer
+    than the target, the promise cannot be kept; the controller warns and keeps the delay as low as it can.
     """
 
     max_delay_s: float
 
     @classmethod
     def of(cls, max_delay: Duration) -> Timeliness:
-        """The promise from a duration as users write it.
+        """Make the promise from a duration as users write it.
 
         >>> Timeliness.of("2 seconds").max_delay_s
         2.0
@@ -124,6 +115,6 @@ class Timeliness:
         delay_ms = units.duration_ms(max_delay, option="max_delay")
         if delay_ms <= 0:
             raise InvalidOption(
-                "no-delay-at-all", f"max_delay={max_delay!r} leaves no time to work", "allow more than nothing"
+                "no-delay-at-all", f"max_delay={max_delay!r} leaves no time for processing", "give a delay above 0"
             )
-        return cls(delay_ms / 1e3)
+        return cls(delay_ms / units.SECOND_MS)

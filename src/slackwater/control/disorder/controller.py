@@ -11,8 +11,9 @@ import numpy as np
 from slackwater.control.disorder.cause import Cause, cause_of
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod, Floats, Ints
 from slackwater.promises import Completeness
+from slackwater.units import MINUTE_MS
 
-FUTURE_TOLERANCE_MS = 60_000.0
+FUTURE_TOLERANCE_MS = MINUTE_MS
 FUTURE_TOLERANCE_FACTOR = 20.0
 """Ahead of the clock by so many times the usual distance from it: no longer a value that comes early."""
 USUAL_STEP = 0.02

@@ -15,13 +15,14 @@ from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.packing import header_of, pack, unpack
 from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.kernel.standing.weights import ShardWeights, came_from
+from slackwater.units import HOUR_MS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Names = list[str] | NDArray[np.object_]
 
 INSTANTS = 64
-FUTURE_MS = 3_600_000.0
+FUTURE_MS = HOUR_MS
 
 
 class Shard:

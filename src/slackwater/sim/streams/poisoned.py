@@ -7,8 +7,9 @@ import numpy as np
 from slackwater.sim.streams.arrange import poisson_times_ms
 from slackwater.sim.streams.registry import stream
 from slackwater.sim.trace import Trace
+from slackwater.units import DAY_MS
 
-YEAR_MS = 365.25 * 86_400_000.0
+YEAR_MS = 365.25 * DAY_MS
 
 
 @stream("poisoned")

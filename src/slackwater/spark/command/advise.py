@@ -14,15 +14,15 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from slackwater.errors import InvalidData
-from slackwater.units import duration_text, percent
+from slackwater.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, duration_text, percent
 
 RATIOS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 PERIODS = 24
 _ACCURACY = 200_000
 _GROUP_ACCURACY = 20_000
 _MOST_SOURCES = 1_000
-FUTURE_MS = 60_000.0
-OLD_MS = 30 * 86_400_000.0
+FUTURE_MS = MINUTE_MS
+OLD_MS = 30 * DAY_MS
 _UNSET_BEFORE = "1971-01-01"
 CHANGED = 2.0
 
@@ -248,7 +248,12 @@ def spark_duration(ms: float) -> str:
     >>> spark_duration(0), spark_duration(1_234), spark_duration(95_000), spark_duration(25_000_000)
     ('1 second', '2 seconds', '95 seconds', '417 minutes')
     """
-    units = (("second", 1e3, 120), ("minute", 6e4, 600), ("hour", 3.6e6, 96), ("day", 8.64e7, math.inf))
+    units = (
+        ("second", SECOND_MS, 120),
+        ("minute", MINUTE_MS, 600),
+        ("hour", HOUR_MS, 96),
+        ("day", DAY_MS, math.inf),
+    )
     counts = [(max(1, math.ceil(ms / size)), unit, most) for unit, size, most in units]
     count, unit = next((count, unit) for count, unit, most in counts if count <= most)
     return f"{count} {unit}{'' if count == 1 else 's'}"
