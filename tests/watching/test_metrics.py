@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from slackwater.errors import MissingRequirement
-from slackwater.watching.metrics import MEASURES, MetricsServer, SeriesCollector, metric_names
+from slackwater.watching.metrics import MEASURES, metric_names
+from slackwater.watching.metrics_server import MetricsServer, SeriesCollector
 from slackwater.watching.series import Series
 from tests.helpers.series import DELAY, RATIO, STANDING, delay_point, ratio_point, ratio_series, standing_point
 

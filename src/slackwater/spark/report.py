@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from slackwater.control.ledger import Ledger
 from slackwater.errors import UnknownName
+from slackwater.extras import installed
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.tracker import CompletenessTracker
 from slackwater.spark.runtime.listener import completeness_trackers_of, series_of, standing_of, timeliness_trackers_of
@@ -122,8 +124,10 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The report in a notebook, with small plots."""
-        from slackwater.watching.report_html import report_html  # loads a plotting library
+        """The report for a notebook: with small plots, or without matplotlib as plain text."""
+        if not installed("matplotlib"):
+            return f"<pre>{html.escape(str(self))}</pre>"
+        from slackwater.watching.report_html import report_html
 
         return report_html([promise.series for promise in self._every if promise.series is not None])
 

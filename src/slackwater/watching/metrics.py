@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
-from wsgiref.simple_server import WSGIServer
+from typing import TYPE_CHECKING, Literal
 
-from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-
-from slackwater.errors import MissingRequirement
+from slackwater.extras import require
 from slackwater.watching.folders import Folders, written_folders
 from slackwater.watching.point import QUANTILES
+from slackwater.watching.ports import DEFAULT_METRICS_PORT
 from slackwater.watching.series import Series
 from slackwater.watching.standing import Standing
 
-DEFAULT_METRICS_PORT = 9464
+if TYPE_CHECKING:
+    from slackwater.watching.metrics_server import MetricsServer
+
 LABELS = ("query", "promise")
 Samples = Iterator[tuple[tuple[str, ...], float]]
 Read = Callable[[Series], Samples]
@@ -196,59 +193,6 @@ def metric_names() -> list[str]:
     return [measure.name + ("_total" if measure.kind == "counter" else "") for measure in MEASURES]
 
 
-class SeriesCollector(Collector):
-    """Reads the series whenever Prometheus asks."""
-
-    def __init__(self, look: Callable[[], Sequence[Series]]) -> None:
-        self._look = look
-        self._lock = threading.Lock()
-
-    def collect(self) -> Iterator[Metric]:
-        """Every metric of every running query."""
-        with self._lock:
-            # of two queries of one name, one metric: that of the one heard of last
-            heard = sorted((s for s in self._look() if s.ended is None), key=lambda s: s.seen_ms)
-            running = {(series.about.query, series.about.promise): series for series in heard}.values()
-            for measure in MEASURES:
-                labels = [*LABELS, *([measure.label] if measure.label else [])]
-                family: GaugeMetricFamily | CounterMetricFamily
-                if measure.kind == "counter":
-                    family = CounterMetricFamily(measure.name, measure.help, labels=labels)
-                else:
-                    family = GaugeMetricFamily(measure.name, measure.help, labels=labels)
-                for series in running:
-                    for further, value in measure.read(series):
-                        family.add_metric([series.about.query, series.about.promise, *further], value)
-                yield family
-
-
-class MetricsServer:
-    """An endpoint that Prometheus can scrape, in a thread of its own, until it is closed."""
-
-    def __init__(self, look: Callable[[], Sequence[Series]], port: int, host: str = "127.0.0.1") -> None:
-        registry = CollectorRegistry(auto_describe=False)
-        registry.register(SeriesCollector(look))
-        self._server: WSGIServer
-        try:
-            self._server, self._thread = start_http_server(port, addr=host, registry=registry)
-        except OSError as error:
-            raise MissingRequirement(
-                "port-taken", f"cannot listen on {host}:{port} ({error.strerror})", "choose another port, or 0 for any"
-            ) from error
-        self.host, self.port = host, int(self._server.server_port)
-
-    @property
-    def url(self) -> str:
-        """What to give to Prometheus."""
-        return f"http://{self.host}:{self.port}/metrics"
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
 def serve_metrics(port: int = DEFAULT_METRICS_PORT, *, host: str = "127.0.0.1") -> MetricsServer:
     """Serve the metrics of all promises of this process to Prometheus, at ``http://127.0.0.1:<port>/metrics``.
 
@@ -256,4 +200,7 @@ def serve_metrics(port: int = DEFAULT_METRICS_PORT, *, host: str = "127.0.0.1") 
     machine give the ``host`` to listen on, which everybody who reaches it can then read. ``port=0`` takes any free
     port; ``close()`` ends it.
     """
+    require("prometheus_client", purpose="the metrics endpoint")
+    from slackwater.watching.metrics_server import MetricsServer
+
     return MetricsServer(Folders(written_folders).look, port, host)

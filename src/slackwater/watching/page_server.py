@@ -25,9 +25,9 @@ from tornado.web import RequestHandler
 from slackwater.errors import MissingRequirement
 from slackwater.watching.folders import Folders
 from slackwater.watching.page_view import Page
+from slackwater.watching.ports import DEFAULT_PAGE_PORT
 from slackwater.watching.series import Series
 
-DEFAULT_PORT = 4141
 _COOKIE = "slackwater-token"
 _FRESH_S = 0.5
 
@@ -43,7 +43,7 @@ class PageServer:
         self,
         folders: Callable[[], Iterable[Path]],
         *,
-        port: int = DEFAULT_PORT,
+        port: int = DEFAULT_PAGE_PORT,
         host: str = "127.0.0.1",
         token: str | None = None,
     ) -> None:

@@ -1,25 +1,35 @@
-"""``watch``: a page that shows how the promises of this process are kept, as it happens."""
+"""``watch``: the live page over the promises of this process."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from slackwater.extras import require
 from slackwater.spark.runtime.location import location_of
 from slackwater.watching.folders import written_folders
-from slackwater.watching.page_server import DEFAULT_PORT, PageServer
+from slackwater.watching.ports import DEFAULT_PAGE_PORT
+
+if TYPE_CHECKING:
+    from slackwater.watching.page_server import PageServer
 
 
 def watch(
-    spark: SparkSession, *, port: int = DEFAULT_PORT, host: str = "127.0.0.1", token: str | None = None
+    spark: SparkSession, *, port: int = DEFAULT_PAGE_PORT, host: str = "127.0.0.1", token: str | None = None
 ) -> PageServer:
-    """Open a live page over the promises of this process; ``.url`` says where, ``.close()`` ends it.
+    """Open a live page over the promises of this process; ``.url`` is its address, ``.close()`` ends it.
 
-    It runs in a thread of its own and reads what the session writes beside its checkpoints, earlier runs included.
-    It listens on loopback; on any other ``host`` it demands a ``token``, which is made if none is given and is part of
-    the ``url``. Nothing is loaded from elsewhere, and nothing is sent elsewhere. ``port=0`` takes any free port.
+    The page runs in its own thread. It reads the files that the session writes beside its checkpoints, including those
+    of earlier runs. It loads nothing from other servers and sends nothing to them. It needs the extra ``watch``.
+
+    ``host`` is the address to listen on. Off loopback the page requires a ``token``; if you give none, one is made. The
+    token is part of ``url``. ``port=0`` takes any free port.
     """
+    require("bokeh", "tornado", purpose="the live page")
+    from slackwater.watching.page_server import PageServer
+
     location = location_of(spark)
     kept = [] if location is None else [location]
 
