@@ -1,4 +1,4 @@
-"""The command as a whole: its tour, its help, its exit codes, and what it says when something goes wrong."""
+"""The command as a whole: help, completion, exit codes and error output."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def verbs(group: click.Group = cli.command, path: tuple[str, ...] = ()) -> Itera
             yield " ".join((*path, name)), found
 
 
-def test_the_tour_names_every_verb() -> None:
-    told = {verb for verbs_ in cli.TOUR.values() for verb in verbs_} | {"completion"}
-    assert told == set(cli.VERBS)
+def test_the_help_lists_every_verb_in_order() -> None:
+    listed = {verb for verbs_ in cli.SECTIONS.values() for verb in verbs_} | {"completion"}
+    assert listed == set(cli.VERBS)
     assert isinstance(cli.command, LazyGroup)
-    said = CliRunner().invoke(cli.command, ["--help"]).output
-    places = [said.index(f"\n  {verb} ") for verb in cli.VERBS]
-    assert places == sorted(places), "in the order of the tour"
+    help_text = CliRunner().invoke(cli.command, ["--help"]).output
+    positions = [help_text.index(f"\n  {verb} ") for verb in cli.VERBS]
+    assert positions == sorted(positions)
 
 
 @pytest.mark.parametrize(("name", "verb"), list(verbs()), ids=lambda value: value if isinstance(value, str) else "")
@@ -58,7 +58,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_bad_input_ends_with_two_and_no_traceback(tmp_path: Path) -> None:
+def test_bad_input_exits_with_2_and_no_traceback(tmp_path: Path) -> None:
     query = tmp_path / "bad.sql"
     query.write_text("SELECT MAX(v) FROM s [RANGE 5 parsecs]")
     for arguments in (["check", "nowhere.sql"], ["nosuch"], ["explain", str(query)], ["watch", "nowhere"]):
@@ -67,7 +67,7 @@ def test_bad_input_ends_with_two_and_no_traceback(tmp_path: Path) -> None:
         assert ended.stderr and "Traceback" not in ended.stderr
 
 
-def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
+def test_debug_prints_the_traceback(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("ts,seen\n1,2\n")
     wrong = ["lab", "disorder", str(trace), "--event-time", "ts", "--drop-ratio", "200%"]
@@ -87,11 +87,11 @@ def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_exit_codes(raised: Exception, code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli._say(raised) == code
+    assert cli._print_error(raised) == code
     assert capsys.readouterr().err
 
 
-def test_a_key_press_completes_verbs_without_loading_them() -> None:
+def test_completion_lists_verbs_without_loading_them() -> None:
     words = {"COMP_WORDS": "slackwater w", "COMP_CWORD": "1", "_SLACKWATER_COMPLETE": "bash_complete"}
     code = (
         "import sys; from slackwater.cli.main import command\n"
@@ -106,12 +106,12 @@ def test_a_key_press_completes_verbs_without_loading_them() -> None:
         assert "_SLACKWATER_COMPLETE" in CliRunner().invoke(cli.command, ["completion", shell]).output
 
 
-def test_watch_once_prints_what_is_kept(tmp_path: Path) -> None:
+def test_watch_once_prints_the_state_of_each_promise(tmp_path: Path) -> None:
     from tests.helpers.series import ratio_writer
 
     ratio_writer(tmp_path, batches=4)
-    said = CliRunner().invoke(cli.command, ["watch", str(tmp_path), "--once", "--json"])
-    assert said.exit_code == 0
-    (promise,) = json.loads(said.output)
+    result = CliRunner().invoke(cli.command, ["watch", str(tmp_path), "--once", "--json"])
+    assert result.exit_code == 0
+    (promise,) = json.loads(result.output)
     assert promise["kept"] is True and promise["ledger"]["late"] == 20
     assert "KEPT" in CliRunner().invoke(cli.command, ["watch", str(tmp_path), "--once"]).output

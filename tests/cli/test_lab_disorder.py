@@ -44,7 +44,7 @@ def run_json(*arguments: str) -> list[dict[str, object]]:
     return cells
 
 
-def test_json_has_its_keys(trace: Path) -> None:
+def test_json_has_the_documented_keys(trace: Path) -> None:
     methods = "fixed-slack,max-delay,ring-quantile"
     cells = run_json(str(trace), "--event-time", "ts", "--arrival", "seen", "--methods", methods)
     assert len(cells) == 9
@@ -62,8 +62,8 @@ def test_numbers_without_arrivals(trace: Path) -> None:
     assert {cell["unit"] for cell in cells} == {"attribute"}
 
 
-def test_table_and_picture(trace: Path, tmp_path: Path) -> None:
-    picture = tmp_path / "p.png"
+def test_table_and_plot(trace: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "p.png"
     arguments = [
         str(trace),
         "--event-time",
@@ -73,12 +73,12 @@ def test_table_and_picture(trace: Path, tmp_path: Path) -> None:
         "--methods",
         "max-delay",
         "--plot",
-        str(picture),
+        str(plot),
     ]
     result = CliRunner().invoke(command, [*arguments, "--period", "10 seconds"], catch_exceptions=False)
     assert result.exit_code == 0
     assert "max-delay" in result.output
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

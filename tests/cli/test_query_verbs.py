@@ -1,4 +1,4 @@
-"""``check``, ``explain`` and what ``run`` refuses: without Spark, with exit codes that a script can use."""
+"""``check``, ``explain`` and the bad input that ``run`` reports before Spark starts."""
 
 import json
 import subprocess
@@ -17,20 +17,20 @@ GOOD = "SELECT MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute WATTR ts 
 SCHEMA = "CREATE TABLE Sensors (ts TIMESTAMP, value DOUBLE)"
 
 
-def put(folder: Path, text: str) -> str:
+def write_query(folder: Path, text: str) -> str:
     path = folder / "query.sql"
     path.write_text(text, encoding="utf-8")
     return str(path)
 
 
-def test_check_says_right(tmp_path: Path) -> None:
-    outcome = CliRunner().invoke(check.command, [put(tmp_path, f"{GOOD};\n{GOOD}")])
+def test_check_accepts_valid_queries(tmp_path: Path) -> None:
+    outcome = CliRunner().invoke(check.command, [write_query(tmp_path, f"{GOOD};\n{GOOD}")])
     assert outcome.exit_code == 0
     assert outcome.output.splitlines() == [f"right (native): {GOOD}"] * 2
 
 
 def test_check_points_at_the_character_and_ends_with_2(tmp_path: Path) -> None:
-    file = put(tmp_path, GOOD.replace("WATTR ts", "WATTR tss"))
+    file = write_query(tmp_path, GOOD.replace("WATTR ts", "WATTR tss"))
     schema = tmp_path / "streams.sql"
     schema.write_text(SCHEMA, encoding="utf-8")
     command = [sys.executable, "-m", "slackwater.cli.main", "check", file, "--schema", str(schema)]
@@ -42,15 +42,15 @@ def test_check_points_at_the_character_and_ends_with_2(tmp_path: Path) -> None:
 
 
 def test_check_as_json(tmp_path: Path) -> None:
-    outcome = CliRunner().invoke(check.command, [put(tmp_path, "SELECT"), "--json"])
+    outcome = CliRunner().invoke(check.command, [write_query(tmp_path, "SELECT"), "--json"])
     assert outcome.exit_code == 2
     assert json.loads(outcome.output)["condition"] == "no-window"
-    outcome = CliRunner().invoke(check.command, [put(tmp_path, GOOD), "--json"])
+    outcome = CliRunner().invoke(check.command, [write_query(tmp_path, GOOD), "--json"])
     assert json.loads(outcome.output) == {"right": True, "queries": [{"query": GOOD, "path": "native"}]}
 
 
 def test_explain_as_text_and_as_json(tmp_path: Path) -> None:
-    file = put(tmp_path, GOOD)
+    file = write_query(tmp_path, GOOD)
     text = CliRunner().invoke(explain.command, [file]).output
     assert "path        native: Spark aggregates panes of 1 minute, 5 make a window" in text
     facts = json.loads(CliRunner().invoke(explain.command, [file, "--json"]).output)
@@ -63,10 +63,10 @@ def test_a_file_in_another_encoding_is_bad_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "slackwater.cli.main", "check", str(path)]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     assert outcome.returncode == 2
-    assert f"[not-utf-8] byte 24 of {path} (0xf6, in line 2) is no UTF-8; save it as UTF-8" in outcome.stderr
+    assert f"[not-utf-8] byte 24 of {path} (0xf6, in line 2) is not UTF-8; save the file as UTF-8" in outcome.stderr
 
 
-def test_a_byte_order_mark_is_taken_and_an_empty_file_is_not(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_accepted_and_an_empty_file_is_not(tmp_path: Path) -> None:
     path = tmp_path / "query.sql"
     path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
     assert CliRunner().invoke(check.command, [str(path)]).exit_code == 0
@@ -77,12 +77,12 @@ def test_a_byte_order_mark_is_taken_and_an_empty_file_is_not(tmp_path: Path) -> 
 
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A recording and a table beside it, where no Spark is started."""
+    """A folder with a recording and a table; starting Spark fails the test."""
 
-    def never(*_: str) -> None:
-        raise AssertionError("Spark is started")
+    def fail(*_: str) -> None:
+        raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(session, "local_session", never)
+    monkeypatch.setattr(session, "local_session", fail)
     monkeypatch.chdir(tmp_path)
     at = pd.to_datetime([1_700_000_000], unit="s")
     pd.DataFrame({"symbol": ["a"], "ts": at, "price": [1.0], "size": [2.0]}).to_parquet("prices.parquet")
@@ -96,19 +96,19 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "condition", "said"),
+    ("text", "options", "condition", "message"),
     [
-        (STANDING, ("--table", "Holdings"), "wrong-table", "--table Holdings names no table"),
-        (STANDING, ("--table", "Holdings=orc:holdings.csv"), "wrong-table", "with parquet, json or csv"),
+        (STANDING, ("--table", "Holdings"), "wrong-table", "--table Holdings is not NAME=FORMAT:PATH"),
+        (STANDING, ("--table", "Holdings=orc:holdings.csv"), "wrong-table", "with format parquet, json or csv"),
         (
             STANDING,
             ("--table", "Holdings=csv:nothing.csv"),
             "no-such-file",
-            "--table Holdings: there is no nothing.csv",
+            "--table Holdings: nothing.csv does not exist",
         ),
         (STANDING, (*HOLDINGS, "--table", "holdings=csv:holdings.csv"), "table-twice", "--table holdings"),
-        (STANDING, ("--table", "Holding=csv:holdings.csv"), "no-such-table", "the query reads Prices, Holdings"),
-        (STANDING, (), "which-stream", "which of Prices and Holdings is the stream"),
+        (STANDING, ("--table", "Holding=csv:holdings.csv"), "no-such-table", "use one of: Prices, Holdings"),
+        (STANDING, (), "which-stream", "Prices and Holdings could each be the stream"),
         (STANDING, (*HOLDINGS, "--table", "Prices=csv:holdings.csv"), "which-stream", "every table"),
         (GOOD, ("--table", "sensors=csv:holdings.csv"), "which-stream", "Sensors has a window, so it is the stream"),
         (WORTH, HOLDINGS, "no-window", "no stream of this query has a window"),
@@ -117,20 +117,28 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
         (STANDING, (*HOLDINGS, "--key", "symbols"), "no-such-column", "--key symbols is not a column"),
         (STANDING, (*HOLDINGS, "--value", "size"), "not-standing", "weight * price is not size times a weight"),
         (STANDING.replace("WITHIN", "HAVING 1 < 2 WITHIN"), HOLDINGS, "not-standing", "no HAVING"),
-        (GOOD, ("--time", "tss"), "no-such-column", "--time tss is not a column; use one of: symbol, ts, price, size"),
+        (
+            GOOD,
+            ("--event-time", "tss"),
+            "no-such-column",
+            "--event-time tss is not a column; use one of: symbol, ts, price, size",
+        ),
+        (GOOD, ("--source", "kafka:topic"), "unknown-source", "unknown source `kafka:topic`; use json:FOLDER"),
+        (GOOD, ("--sink", "kafka:topic"), "unknown-sink", "--sink: unknown sink `kafka:topic`; use console"),
         (GOOD, ("--key", "symbol"), "not-standing", "--key symbol is for standing queries"),
     ],
 )
-def test_run_says_what_is_wrong_before_spark_is_started(
-    recorded: Path, text: str, options: tuple[str, ...], condition: str, said: str
+def test_run_reports_bad_input_before_spark_starts(
+    recorded: Path, text: str, options: tuple[str, ...], condition: str, message: str
 ) -> None:
-    outcome = CliRunner().invoke(run.command, [put(recorded, text), "--source", "replay:prices.parquet", *options])
+    arguments = [write_query(recorded, text), "--source", "replay:prices.parquet", *options]
+    outcome = CliRunner().invoke(run.command, arguments)
     assert isinstance(outcome.exception, SlackwaterError), outcome.output
     assert outcome.exception.condition == condition
-    assert said in str(outcome.exception)
+    assert message in str(outcome.exception)
 
 
-def test_run_points_at_the_table_that_may_be_the_stream(recorded: Path) -> None:
-    outcome = CliRunner().invoke(run.command, [put(recorded, STANDING), "--source", "replay:prices.parquet"])
+def test_run_points_at_the_ambiguous_table(recorded: Path) -> None:
+    outcome = CliRunner().invoke(run.command, [write_query(recorded, STANDING), "--source", "replay:prices.parquet"])
     line, carets = str(outcome.exception).splitlines()[-2:]
     assert line[carets.index("^") :][: carets.count("^")] == "Holdings"

@@ -72,7 +72,7 @@ def test_times_and_counts_give_the_same_rows(tmp_path: Path) -> None:
         (("--target-delay", "0s"), "no-delay-at-all"),
         (("--target-delay", "2s", "--laws", "magic"), "unknown-law"),
         (("--target-delay", "2s", "--capacity", "5", "--cost", "1ms"), "capacity-and-cost"),
-        (("--target-delay", "2s", "--time-column", "when"), "no-such-column"),
+        (("--target-delay", "2s", "--arrival", "when"), "no-such-column"),
         (("--target-delay", "2s", "--start", "1h"), "no-arrivals"),
         (("--target-delay", "2s", "--scale", "0"), "invalid-scale"),
     ],

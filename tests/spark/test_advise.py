@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from slackwater.cli.advise import _show
+from slackwater.cli.advise import _print_advice
 from slackwater.cli.advise_plot import plot_advice
 from slackwater.errors import InvalidData
 from slackwater.sim.driver import clairvoyant_wait
@@ -51,16 +51,17 @@ def test_curve_is_the_clairvoyant_wait(spark: SparkSession, folder: Path, name: 
         assert below - 1e-3 <= wait <= above + 1e-3
     assert [source.source for source in advice.sources] == ["slow", "fast"]
     assert sum(period.rows for period in advice.periods) == 3_999
-    assert any("1 rows are stamped more than a minute after they arrived" in said for said in advice.suspicions)
+    expected = "1 rows have an event time more than a minute after their arrival"
+    assert any(expected in suspicion for suspicion in advice.suspicions)
     assert "withWatermark(" in advice.recommendation
-    assert "Filter them out" in advice.recommendation
+    assert "Filter such rows out" in advice.recommendation
     assert "Sources differ" in advice.recommendation
 
 
 def test_shown_and_drawn(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     advice = advise(read_data(spark, str(folder / "t.parquet")), "ts", "seen", 0.05)
     console = Console(record=True, width=80)
-    _show(console, advice)
+    _print_advice(console, advice)
     assert "smallest constant wait" in console.export_text()
     plot_advice(tmp_path / "a.png", "t", advice)
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 SELECT = "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors"
 QUERY = SELECT + " [RANGE 2 seconds SLIDE 1 second {}] GROUP BY sensor"
 PROMISED = QUERY.format("WATTR ts ARRIVAL arrived SLACK 100 ms LATE PANES")
-JOINED = PROMISED.replace("] GROUP", "] JOIN DueMask USING (sensor) GROUP")
+JOINED = PROMISED.replace("] GROUP", "] JOIN Places USING (sensor) GROUP")
 WORTH = "SELECT portfolio, SUM(weight * price) AS worth FROM Prices JOIN Holdings USING (symbol) GROUP BY portfolio"
 
 
@@ -180,7 +180,7 @@ def test_a_static_table_is_joined_with_the_types_that_it_is_given(spark: SparkSe
     query = put(tmp_path, JOINED.replace("SELECT sensor", "SELECT place").replace("BY sensor", "BY place"))
     done = invoke(
         *(run.command, query, "--source", f"json:{source.folder}", "--schema", SCHEMA, "--json"),
-        *("--table", f"DueMask(sensor STRING, place STRING)=csv:{tmp_path / 'places.csv'}"),
+        *("--table", f"Places(sensor STRING, place STRING)=csv:{tmp_path / 'places.csv'}"),
         *("--sink", f"parquet:{tmp_path / 'out'}"),
     )
     assert done.exit_code == 0, done.output
@@ -217,7 +217,7 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
     for row in found:  # also: no answer is of a time at which no row came
         assert row.worth == pytest.approx(exact[row.portfolio, row.ms], rel=1e-12)
         assert row.interrupted_streams == 0
-    (said,) = json.loads(done.stdout.splitlines()[-1])["standing"]
+    (said,) = json.loads(done.stdout.splitlines()[-1])["precision"]
     assert said["evaluated"] == len(found) < len(ticks) * 6 == said["evaluated"] + said["deferred"]
 
     shuffled = pd.DataFrame([row for tick in ticks for row in tick]).sample(frac=1, random_state=1)
@@ -240,8 +240,8 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
         (PROMISED.replace("WATTR ts", "WATTR tss"), (), QueryTextError, "unknown-column"),
         (PROMISED.replace("SUM(value)", "SUM(CAST(sensor AS INT))"), (), QueryFailed, "query-failed"),
         (QUERY.format("WATTR ts"), ("--late-sink", "json:late"), InvalidOption, "nothing-late"),
-        (JOINED.replace("DueMask", "Nowhere"), (), QueryTextError, "wrong-query"),
-        (JOINED, ("--table", f"DueMask=parquet:{__file__}"), InvalidData, "unreadable-table"),
+        (JOINED.replace("Places", "Nowhere"), (), QueryTextError, "wrong-query"),
+        (JOINED, ("--table", f"Places=parquet:{__file__}"), InvalidData, "unreadable-table"),
         (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "unknown-sink"),
         (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
         (PROMISED, ("--source", "replay:nowhere"), InvalidData, "no-such-file"),

@@ -32,7 +32,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lab(values: Path, *more: str) -> list[dict[str, float]]:
-    columns = ["--stream", "stream", "--time", "ts", "--value", "price", "--json"]
+    columns = ["--key", "stream", "--event-time", "ts", "--value", "price", "--json"]
     done = CliRunner().invoke(command, [str(values), *columns, *more], standalone_mode=False)
     if done.exception:
         raise done.exception

@@ -1,1 +1,1 @@
-"""The command: one file a verb."""
+"""The ``slackwater`` command, one file per verb."""

@@ -1,4 +1,4 @@
-"""``slackwater advise``: what to write in ``withWatermark``, from recorded rows, measured on Spark."""
+"""``slackwater advise``: recommend a watermark delay from recorded rows, measured with Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from slackwater.cli.advise_plot import plot_advice
+from slackwater.extras import require
 from slackwater.spark.command.advise import Advice, advise, read_data
 from slackwater.spark.command.session import local_session
 from slackwater.units import duration_text, percent, ratio
@@ -21,19 +21,21 @@ SHOWN_SOURCES = 15
 
 @click.command("advise")
 @click.argument("data")
-@click.option("--event-time", required=True, metavar="COL", help="When each row happened.")
-@click.option("--arrival", required=True, metavar="COL", help="When each row arrived.")
-@click.option("--source", metavar="COL[,COL…]", help="Columns that tell sources apart.")
-@click.option("--drop-ratio", default="1%", show_default=True, help="The ratio to advise for.")
-@click.option("--json", "as_json", is_flag=True, help="The advice as JSON on standard output.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw it.")
+@click.option("--event-time", required=True, metavar="COL", help="Column with the event time of each row.")
+@click.option("--arrival", required=True, metavar="COL", help="Column with the arrival time of each row.")
+@click.option("--source", metavar="COL[,COL…]", help="Columns that identify the source of a row.")
+@click.option("--drop-ratio", default="1%", show_default=True, help="The drop ratio to recommend a wait for.")
+@click.option("--json", "as_json", is_flag=True, help="Print the advice as JSON on standard output.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Write a plot to this file."
+)
 def command(
     data: str, event_time: str, arrival: str, source: str | None, drop_ratio: str, as_json: bool, plot: Path | None
 ) -> None:
-    """Say what wait each drop ratio takes on DATA (Parquet file or directory, CSV, JSON lines).
+    """Measure the wait that each drop ratio needs on DATA (Parquet file or directory, CSV, JSON lines).
 
-    Runs as a Spark batch job, so the data may be larger than memory. Prints the curve from drop ratio to wait, how the
-    wait changed over time, clocks that look wrong, and a recommendation.
+    Runs as a Spark batch job, so the data may be larger than memory. Prints the wait for each drop ratio, how the wait
+    changed over time, clocks that look wrong, and a recommendation.
 
     \b
     Examples:
@@ -41,6 +43,8 @@ def command(
       slackwater advise log.parquet --event-time ts --arrival seen --source host --drop-ratio 0.1% --plot log.png
     """
     promised = ratio(drop_ratio, option="--drop-ratio")
+    if plot is not None:
+        require("matplotlib", purpose="--plot")
     console = Console(stderr=as_json)
     sources = source.split(",") if source else []
     with console.status("starting Spark …") as status, local_session("slackwater-advise") as spark:
@@ -50,16 +54,18 @@ def command(
             arrival,
             promised,
             sources,
-            lambda what: status.update(f"measuring: {what} …"),
+            lambda stage: status.update(f"measuring: {stage} …"),
         )
     if plot is not None:
+        from slackwater.cli.advise_plot import plot_advice
+
         plot_advice(plot, data, advice)
     if as_json:
         click.echo(json.dumps(advice.as_json(), indent=2))
         return
-    _show(console, advice)
+    _print_advice(console, advice)
     if plot is not None:
-        click.echo(f"picture written to {plot}")
+        click.echo(f"plot written to {plot}")
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -69,31 +75,31 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _show(console: Console, advice: Advice) -> None:
+def _print_advice(console: Console, advice: Advice) -> None:
     console.print(f"{advice.rows} rows, {advice.invalid_rows} invalid", highlight=False)
     curve = _table("smallest constant wait", "drop ratio", "wait")
-    for one, wait in advice.curve:
-        mark = "bold" if one == advice.drop_ratio else None
-        curve.add_row(percent(one), duration_text(wait), style=mark)
+    for drop_ratio, wait_ms in advice.curve:
+        style = "bold" if drop_ratio == advice.drop_ratio else None
+        curve.add_row(percent(drop_ratio), duration_text(wait_ms), style=style)
     console.print(curve)
     periods = _table(f"over time, for {percent(advice.drop_ratio)}", "arrived from (UTC)", "rows", "wait", "")
-    most = max((period.wait_ms for period in advice.periods), default=0.0)
+    longest_ms = max((period.wait_ms for period in advice.periods), default=0.0)
     for period in advice.periods:
         start = dt.datetime.fromtimestamp(period.start_ms / 1e3, dt.UTC).strftime("%Y-%m-%d %H:%M:%S")
-        bar = "█" * round(20 * period.wait_ms / most) if most > 0 else ""
+        bar = "█" * round(20 * period.wait_ms / longest_ms) if longest_ms > 0 else ""
         periods.add_row(start, str(period.rows), duration_text(period.wait_ms), bar)
     console.print(periods)
     if advice.sources:
         shown = advice.sources[:SHOWN_SOURCES]
         title = f"by source: the {len(shown)} slowest of {len(advice.sources)}"
         table = _table(title, "source", "rows", "median", "wait", "ahead")
-        for one_source in shown:
+        for source in shown:
             table.add_row(
-                one_source.source,
-                str(one_source.rows),
-                duration_text(one_source.median_ms),
-                duration_text(one_source.wait_ms),
-                str(one_source.ahead_rows),
+                source.source,
+                str(source.rows),
+                duration_text(source.median_ms),
+                duration_text(source.wait_ms),
+                str(source.ahead_rows),
             )
         console.print(table)
     for suspicion in advice.suspicions:

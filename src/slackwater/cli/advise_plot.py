@@ -1,4 +1,4 @@
-"""The advice as a picture: the curve, and how it changed."""
+"""Plot of the advice: wait by drop ratio, and wait over time. This module needs matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.units import percent
 
 
 def plot_advice(path: Path, title: str, advice: Advice) -> None:
-    """Left: the wait that each drop ratio takes. Right: the wait that the promise takes, over arrival time."""
+    """Write a PNG: left the wait for each drop ratio, right the wait for the promise over arrival time."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4))
     left.plot([100 * ratio for ratio, _ in advice.curve], [wait / 1e3 for _, wait in advice.curve], marker="o")
     left.axvline(100 * advice.drop_ratio, color="#444444", linestyle="--", linewidth=1)

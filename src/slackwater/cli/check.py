@@ -1,4 +1,4 @@
-"""``slackwater check``: is this query text right? Answered without Spark."""
+"""``slackwater check``: validate query texts without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.plan import Catalog, make_plan
 from slackwater.plan.standing import explain_standing
 
 
-def _path(query: Query, catalog: Catalog) -> str:
+def _execution_path(query: Query, catalog: Catalog) -> str:
     if query.precision is None:
         return make_plan(query, catalog).path.value
     explain_standing(query, catalog)
@@ -25,10 +25,10 @@ def _path(query: Query, catalog: Catalog) -> str:
 @click.command("check")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @schema_option
-@click.option("--json", "as_json", is_flag=True, help="The outcome as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_context
 def command(ctx: click.Context, file: Path, schema: Path | None, as_json: bool) -> None:
-    """Check the queries in FILE, without Spark.
+    """Check the queries in FILE without starting Spark.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def command(ctx: click.Context, file: Path, schema: Path | None, as_json: bool) 
     try:
         queries = parse_script(read_query_file(file))
         catalog = read_catalog(schema)
-        paths = [_path(query, catalog) for query in queries]
+        paths = [_execution_path(query, catalog) for query in queries]
     except SlackwaterError as error:
         if not as_json:
             raise

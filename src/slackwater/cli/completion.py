@@ -1,4 +1,4 @@
-"""``slackwater completion``: what a shell needs to complete these commands."""
+"""``slackwater completion``: the script that teaches a shell to complete this command."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from click.shell_completion import get_completion_class
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.option("--json", "as_json", is_flag=True, help="The script as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the script as JSON.")
 def command(shell: str, as_json: bool) -> None:
     """Print the script that lets SHELL complete verbs and options.
 
     \b
     Examples:
-      eval "$(slackwater completion bash)"            # now
-      slackwater completion bash >> ~/.bashrc         # and from now on
+      eval "$(slackwater completion bash)"            # for this shell
+      slackwater completion bash >> ~/.bashrc         # for every new shell
       slackwater completion zsh >> ~/.zshrc
       slackwater completion fish > ~/.config/fish/completions/slackwater.fish
     """

@@ -1,4 +1,4 @@
-"""``slackwater explain``: what would be done for a query, said without Spark."""
+"""``slackwater explain``: show how a query would run, without Spark."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from slackwater.plan.standing import explain_standing
 @click.command("explain")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @schema_option
-@click.option("--json", "as_json", is_flag=True, help="The plans as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plans as JSON.")
 def command(file: Path, schema: Path | None, as_json: bool) -> None:
-    """Say how the queries in FILE would run: path, panes, promise, method, cost.
+    """Show how the queries in FILE would run: path, panes, promise, method, cost.
 
     \b
     Examples:
@@ -38,6 +38,7 @@ def command(file: Path, schema: Path | None, as_json: bool) -> None:
 
 
 def _facts(text: str) -> dict[str, list[str]]:
+    """Group the lines of a plan by the name in their first 12 columns; a line without a name continues the last."""
     facts: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():

@@ -1,13 +1,13 @@
-"""``slackwater lab``: the laboratory's verbs."""
+"""``slackwater lab``: experiments on recorded streams."""
 
 from __future__ import annotations
 
 from slackwater.cli.lazy import LazyGroup
 
 VERBS: dict[str, tuple[str, str]] = {
-    "disorder": ("slackwater.cli.lab_disorder", "Compare methods of disorder control on a stream."),
+    "disorder": ("slackwater.cli.lab_disorder", "Compare disorder control methods on a stream."),
     "standing": ("slackwater.cli.lab_standing", "Defer standing queries over recorded values."),
-    "shedding": ("slackwater.cli.lab_shedding", "Laws of load shedding on recorded arrivals."),
+    "shedding": ("slackwater.cli.lab_shedding", "Compare load shedding laws on recorded arrivals."),
 }
 
 command = LazyGroup(
@@ -19,6 +19,6 @@ command = LazyGroup(
     Examples:
       slackwater lab disorder --generated step --drop-ratio 1%
       slackwater lab shedding arrivals.csv --target-delay 2s --capacity 500
-      slackwater lab standing prices.parquet --stream symbol --time ts --value close --within 0.5 --confidence 95%
+      slackwater lab standing prices.parquet --key symbol --event-time ts --value close --within 0.5 --confidence 95%
     """,
 )

@@ -1,4 +1,4 @@
-"""``slackwater lab disorder``: every method of disorder control on one recorded or generated stream."""
+"""``slackwater lab disorder``: compare disorder control methods on one recorded or generated stream."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rich.table import Table
 
 from slackwater.control.disorder import method_names
 from slackwater.errors import InvalidOption, UnknownName
+from slackwater.extras import require
 from slackwater.sim.compare import NEEDS_PUNCTUATIONS, Cell, compare, methods_for
-from slackwater.sim.comparison_plot import plot_comparison
 from slackwater.sim.driver import Batches
 from slackwater.sim.recorded import Recording, read_recording
 from slackwater.sim.streams import make_stream
@@ -23,17 +23,21 @@ from slackwater.units import duration_ms, duration_text, percent, ratio
 
 @click.command("disorder")
 @click.argument("trace", type=click.Path(path_type=Path), required=False)
-@click.option("--event-time", metavar="COL", help="The windowing attribute: a timestamp, or any number.")
-@click.option("--arrival", metavar="COL", help="When each row arrived. Without it, the file's order is the order.")
-@click.option("--source", metavar="COL[,COL…]", help="Columns that tell sources apart.")
-@click.option("--heartbeat", metavar="COL", help="Punctuations that the stream carries, for source-heartbeat.")
+@click.option("--event-time", metavar="COL", help="Column that orders the stream: a timestamp, or any number.")
+@click.option("--arrival", metavar="COL", help="Column with the arrival time. Without it, rows arrive in file order.")
+@click.option("--source", metavar="COL[,COL…]", help="Columns that identify the source of a row.")
+@click.option("--heartbeat", metavar="COL", help="Column with the stream's own heartbeats, for source-heartbeat.")
 @click.option("--generated", metavar="NAME[:SEED]", help="A generated stream instead of a file.")
-@click.option("--drop-ratio", default="5%,1%,0.1%", show_default=True, help="The promises to try.")
-@click.option("--methods", metavar="NAME[,NAME…]", help="Only these methods.  [default: all]")
-@click.option("--every", type=click.IntRange(min=1), metavar="ROWS", help="A new heartbeat every so many rows.")
-@click.option("--period", metavar="DURATION", help="A new heartbeat every so much arrival time ('1 second').")
-@click.option("--json", "as_json", is_flag=True, help="The comparison as JSON on standard output.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw it.")
+@click.option(
+    "--drop-ratio", metavar="RATIO[,RATIO…]", default="5%,1%,0.1%", show_default=True, help="Drop ratios to promise."
+)
+@click.option("--methods", metavar="NAME[,NAME…]", help="Compare only these methods.  [default: all]")
+@click.option("--every", type=click.IntRange(min=1), metavar="ROWS", help="Rows per batch.")
+@click.option("--period", metavar="DURATION", help="Arrival time per batch, such as '1 second'.")
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON on standard output.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Write a plot to this file."
+)
 def command(
     trace: Path | None,
     event_time: str | None,
@@ -48,12 +52,12 @@ def command(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Compare methods on TRACE (Parquet or CSV): drops, waits and buffer against the clairvoyant constant wait.
+    """Compare methods on TRACE (Parquet or CSV) with the clairvoyant constant wait: drops, waits, buffer size.
 
-    Rows are taken in arrival order and all of them count, the first ones too. Without --every or --period the stream
-    falls into at most 50 000 batches of equal size (12 500 above a million rows), of a single row each if it is shorter
-    than that: as fine as seconds per method allow. A coarser heartbeat drops and waits more. Waits are arrival clock −
-    heartbeat; for a number, or without --arrival, they are measured behind the highest value seen, in its own unit.
+    Rows are taken in arrival order, and every row counts, including the first. A method sets one heartbeat per batch.
+    Without --every or --period the stream is cut into at most 50 000 batches of equal size (12 500 above a million
+    rows). Larger batches drop more rows and wait longer. A wait is arrival clock − heartbeat. For a number, or without
+    --arrival, it is the distance behind the highest value seen, in the column's own unit.
 
     \b
     Examples:
@@ -62,6 +66,8 @@ def command(
       slackwater lab disorder orders.csv --event-time order_id --methods mean-distance,fixed-slack --json
       slackwater lab disorder --generated kim2012-changing:7
     """
+    if plot is not None:
+        require("matplotlib", purpose="--plot")
     console = Console(stderr=as_json)
     recording = _recording(trace, event_time, arrival, source, heartbeat, generated)
     for note in recording.notes:
@@ -69,27 +75,37 @@ def command(
     ratios = [ratio(text, option="--drop-ratio") for text in drop_ratio.split(",")]
     chosen = _methods(methods, recording)
     batches = _batches(recording, every, period)
-    cells: list[Cell] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=len(ratios) * len(chosen))
-        for one in ratios:
-            for name in chosen:
-                progress.update(task, description=f"{name} at {percent(one)}")
-                cells += compare(recording.trace, [name], [one], batches)
-                progress.advance(task)
+    cells = _compare_all(console, recording, chosen, ratios, batches)
     if plot is not None:
+        from slackwater.sim.comparison_plot import plot_comparison
+
         plot_comparison(plot, recording.trace.name, cells, recording.unit, recording.per_unit)
     if as_json:
         click.echo(json.dumps([cell.as_json(recording.unit, recording.per_unit) for cell in cells], indent=2))
         return
-    behind = "" if recording.unit == "s" else "; waits are measured behind the front"
-    unit = "" if recording.per_unit == 1e3 else ", in the attribute's own unit"
+    behind = "" if recording.unit == "s" else "; waits are measured behind the highest value seen"
+    unit = "" if recording.per_unit == 1e3 else ", in the column's own unit"
     console.print(f"{recording.trace.name}: {recording.trace.rows} rows{behind}{unit}", highlight=False)
     for table in _tables(cells, recording):
         console.print(table)
     if plot is not None:
-        click.echo(f"picture written to {plot}")
+        click.echo(f"plot written to {plot}")
+
+
+def _compare_all(
+    console: Console, recording: Recording, methods: list[str], ratios: list[float], batches: Batches
+) -> list[Cell]:
+    """Compare every method at every drop ratio, with a progress bar."""
+    cells: list[Cell] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(ratios) * len(methods))
+        for drop_ratio in ratios:
+            for method in methods:
+                progress.update(task, description=f"{method} at {percent(drop_ratio)}")
+                cells += compare(recording.trace, [method], [drop_ratio], batches)
+                progress.advance(task)
+    return cells
 
 
 def _recording(
@@ -101,12 +117,12 @@ def _recording(
     generated: str | None,
 ) -> Recording:
     if (trace is None) == (generated is None):
-        raise InvalidOption("no-trace", "give either a file or --generated, and not both", "see --help for examples")
+        raise InvalidOption("no-trace", "expected either a file or --generated", "give one of them; see --help")
     if generated is not None:
         name, _, seed = generated.partition(":")
         if seed and not seed.isdigit():
             raise InvalidOption(
-                "invalid-seed", f"--generated={generated!r} has no whole number after the colon", "NAME:7"
+                "invalid-seed", f"--generated {generated}: the seed {seed!r} is not a whole number", f"write {name}:7"
             )
         return Recording(make_stream(name, int(seed or 0)), "s", 1e3, 0, ())
     assert trace is not None
@@ -121,14 +137,12 @@ def _methods(methods: str | None, recording: Recording) -> list[str]:
     chosen = [name.strip() for name in methods.split(",")]
     for name in chosen:
         if name not in method_names():
-            raise UnknownName(
-                "unknown-method", f"there is no method {name!r}", f"use one of: {', '.join(method_names())}"
-            )
+            raise UnknownName("unknown-method", f"unknown method {name!r}", f"use one of: {', '.join(method_names())}")
     if NEEDS_PUNCTUATIONS in chosen and recording.trace.punctuations is None:
         raise InvalidOption(
             "no-punctuations",
-            f"{NEEDS_PUNCTUATIONS} needs punctuations in the stream",
-            "name their column: --heartbeat",
+            f"{NEEDS_PUNCTUATIONS} needs heartbeats in the stream",
+            "name their column with --heartbeat",
         )
     return chosen
 
@@ -140,24 +154,24 @@ def _batches(recording: Recording, every: int | None, period: str | None) -> Bat
         raise InvalidOption("two-batch-sizes", "--every and --period contradict each other", "give one of them")
     if recording.trace.arrivals is None:
         raise InvalidOption(
-            "no-clock", f"--period={period!r} needs an arrival clock", "use --every with a number of rows"
+            "no-clock", f"--period {period} needs arrival times", "give --arrival, or --every with a number of rows"
         )
     period_ms = duration_ms(period, option="--period")
     if period_ms <= 0:
-        raise InvalidOption("invalid-duration", f"--period={period!r} is not positive", "give '1 second' or the like")
+        raise InvalidOption("invalid-duration", f"--period {period} is not positive", "write '1 second', for example")
     return Batches.each(recording.trace, period_ms)
 
 
 def _tables(cells: list[Cell], recording: Recording) -> list[Table]:
-    """A table for each promised ratio."""
+    """One table per promised drop ratio."""
 
-    def shown(wait: float) -> str:
+    def wait_text(wait: float) -> str:
         return duration_text(wait) if recording.per_unit == 1e3 else f"{wait:.4g}"
 
     tables: dict[float, Table] = {}
     for cell in cells:
         if cell.target_drop_ratio not in tables:
-            title = f"promised {percent(cell.target_drop_ratio)}; clairvoyant wait {shown(cell.clairvoyant_wait)}"
+            title = f"promised {percent(cell.target_drop_ratio)}; clairvoyant wait {wait_text(cell.clairvoyant_wait)}"
             table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
             table.add_column("method", no_wrap=True)
             for column in ("dropped", "kept", "mean wait", "p99 wait", "buffer", "×clairv."):
@@ -167,8 +181,8 @@ def _tables(cells: list[Cell], recording: Recording) -> list[Table]:
             cell.method,
             percent(cell.drop_ratio),
             "yes" if cell.kept else "[red]NO[/red]",
-            shown(cell.mean_wait),
-            shown(cell.p99_wait),
+            wait_text(cell.mean_wait),
+            wait_text(cell.p99_wait),
             f"{cell.mean_buffer_rows:.1f}",
             "–" if cell.wait_ratio is None else f"{cell.wait_ratio:.2f}",
         )

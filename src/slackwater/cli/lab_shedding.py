@@ -1,8 +1,9 @@
-"""``slackwater lab shedding``: laws of load shedding on a recorded input."""
+"""``slackwater lab shedding``: compare load shedding laws on recorded arrivals."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from rich.table import Table
 from slackwater import units
 from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption
+from slackwater.extras import require
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding.costs import constant_cost
 from slackwater.sim.shedding.microbatch import run_micro_batches
@@ -26,28 +28,41 @@ PAPER_CAPACITY_PER_S = 190.0
 @click.command("shedding")
 @click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--target-delay", required=True, help="The delay to keep, such as 2s.")
-@click.option("--capacity", type=float, help="Rows a second that the query can finish (H/c).  [default: 190]")
-@click.option("--cost", help="Or: the processing time of a row (c), such as 5.26ms.")
-@click.option("--headroom", type=float, default=0.97, show_default=True, help="H: the share of time for the query.")
-@click.option("--laws", default="none,aurora,baseline,ctrl", show_default=True, help="Comma-separated names.")
-@click.option("--period", default="1s", show_default=True, help="T, the control period.")
+@click.option("--capacity", type=float, help="Rows per second that the query can process (H/c).  [default: 190]")
+@click.option("--cost", help="Processing time per row (c), such as 5.26ms; instead of --capacity.")
+@click.option("--headroom", type=float, default=0.97, show_default=True, help="H: share of time left for the query.")
+@click.option(
+    "--laws", metavar="NAME[,NAME…]", default="none,aurora,baseline,ctrl", show_default=True, help="Laws to compare."
+)
+@click.option("--period", default="1s", show_default=True, help="T: the control period.")
 @click.option(
     "--plant",
     type=click.Choice(["queue", "micro-batch"]),
     default="queue",
     show_default=True,
-    help="The paper's queue, or an engine like Spark whose trigger fires every period (then see ctrl-batch).",
+    help="The paper's queue, or an engine like Spark that triggers once per period (use law ctrl-batch for it).",
 )
-@click.option("--fixed-cost", default="150ms", show_default=True, help="What every micro-batch costs by itself.")
-@click.option("--actuator", type=click.Choice(["entry", "queue"]), default="entry", show_default=True)
-@click.option("--time-column", help="The column of arrival times (one row an arrival).")
-@click.option("--count-column", help="The column of counts (one row a second).")
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Every arrival counts so many times.")
+@click.option("--fixed-cost", default="150ms", show_default=True, help="Fixed cost per micro-batch (micro-batch only).")
+@click.option(
+    "--actuator",
+    type=click.Choice(["entry", "queue"]),
+    default="entry",
+    show_default=True,
+    help="Shed rows as they enter, or from the queue.",
+)
+@click.option("--arrival", metavar="COL", help="Column with arrival times, for a trace of one row per arrival.")
+@click.option("--count", metavar="COL", help="Column with counts, for a trace of one row per second.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Rows per recorded arrival.")
 @click.option("--start", default="0s", show_default=True, help="Skip this much of the trace.")
-@click.option("--duration", help="Use no more than this much of it.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The figures as JSON on standard output.")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write the delay over time here (PNG).")
+@click.option("--duration", help="Use at most this much of the trace.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random draws.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON on standard output.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.png",
+    help="Write a plot of the delay over time to this file.",
+)
 def command(
     trace: Path,
     target_delay: str,
@@ -59,8 +74,8 @@ def command(
     plant: str,
     fixed_cost: str,
     actuator: str,
-    time_column: str | None,
-    count_column: str | None,
+    arrival: str | None,
+    count: str | None,
     scale: float,
     start: str,
     duration: str | None,
@@ -68,32 +83,34 @@ def command(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Run laws of load shedding on the arrivals in TRACE against a simulated query.
+    """Run load shedding laws on the arrivals in TRACE, against a simulated query.
 
     TRACE is CSV or Parquet: one row per arrival with a time column, or one row per second with a count column. The
-    laws find out cost and headroom by themselves.
+    laws estimate cost and headroom themselves.
 
     \b
     Examples:
       slackwater lab shedding arrivals.csv --target-delay 2s --capacity 500
-      slackwater lab shedding counts.parquet --count-column count --scale 100 \\
+      slackwater lab shedding counts.parquet --count count --scale 100 \\
           --target-delay 2s --cost 5.26ms --duration 400s --laws aurora,ctrl --json
     """
     names = [name.strip() for name in laws.split(",") if name.strip()]
     for name in names:
         make_law(name)
+    if plot is not None:
+        require("matplotlib", purpose="--plot")
     promise = Timeliness.of(target_delay)
     cost_s = cost_per_row_s(capacity, cost, headroom)
-    period_s = units.duration_ms(period, option="period") / 1e3
+    period_s = units.duration_ms(period, option="--period") / 1e3
     if period_s <= 0:
-        raise InvalidOption("no-period", f"period={period!r} never ends", "give more than nothing, such as 1s")
+        raise InvalidOption("no-period", f"--period {period} is not positive", "write 1s, for example")
     arrivals_s = read_arrivals(
         trace,
-        time_column=time_column,
-        count_column=count_column,
+        time_column=arrival,
+        count_column=count,
         scale=scale,
-        start_s=units.duration_ms(start, option="start") / 1e3,
-        seconds=None if duration is None else units.duration_ms(duration, option="duration") / 1e3,
+        start_s=units.duration_ms(start, option="--start") / 1e3,
+        seconds=None if duration is None else units.duration_ms(duration, option="--duration") / 1e3,
     )
     seconds = (np.floor(arrivals_s[-1] / period_s) + 1) * period_s
     setup = Setup(
@@ -106,25 +123,11 @@ def command(
         actuator=actuator,
         seed=seed,
     )
-    fixed_s = units.duration_ms(fixed_cost, option="fixed_cost") / 1e3
-
-    def outcome_of(law: str) -> Outcome:
-        if plant == "queue":
-            return run(law, setup)
-        batches = run_micro_batches(
-            law,
-            arrivals_s,
-            target_s=promise.max_delay_s,
-            trigger_s=period_s,
-            fixed_s=fixed_s,
-            cost_s=cost_s / headroom,
-            seed=seed,
-        )
-        return batches.outcome(law, arrivals_s, promise.max_delay_s, period_s)
-
+    fixed_s = units.duration_ms(fixed_cost, option="--fixed-cost") / 1e3
+    run_law = _queue_plant(setup) if plant == "queue" else _micro_batch_plant(setup, promise, fixed_s, cost_s)
     console = Console(stderr=as_json)
     with Progress(console=console, transient=True) as progress:
-        outcomes = [outcome_of(name) for name in progress.track(names, description="laws")]
+        outcomes = [run_law(name) for name in progress.track(names, description="laws")]
     if plot is not None:
         _plot(plot, outcomes, promise.max_delay_s)
     if as_json:
@@ -137,27 +140,52 @@ def command(
     load = len(arrivals_s) / seconds
     console.print(
         f"mean load {load:.4g} rows/s = {load / capacity_per_s:.2f}× capacity; "
-        f"least possible loss in the long run {max(0.0, 1 - capacity_per_s / load):.2%}"
+        f"smallest possible loss in the long run {max(0.0, 1 - capacity_per_s / load):.2%}"
     )
 
 
+def _queue_plant(setup: Setup) -> Callable[[str], Outcome]:
+    return lambda law: run(law, setup)
+
+
+def _micro_batch_plant(setup: Setup, promise: Timeliness, fixed_s: float, cost_s: float) -> Callable[[str], Outcome]:
+    def run_law(law: str) -> Outcome:
+        batches = run_micro_batches(
+            law,
+            setup.arrivals_s,
+            target_s=promise.max_delay_s,
+            trigger_s=setup.period_s,
+            fixed_s=fixed_s,
+            cost_s=cost_s / setup.headroom,
+            seed=setup.seed,
+        )
+        return batches.outcome(law, setup.arrivals_s, promise.max_delay_s, setup.period_s)
+
+    return run_law
+
+
 def cost_per_row_s(capacity: float | None, cost: str | None, headroom: float) -> float:
-    """c in seconds from either of the two ways to say it.
+    """The cost per row (c) in seconds, from ``cost``, or from ``capacity`` = headroom / cost.
 
     >>> cost_per_row_s(None, "5.26ms", 0.97), cost_per_row_s(194.0, None, 0.97)
     (0.00526, 0.005)
     """
     if not 0 < headroom <= 1:
-        raise InvalidOption("invalid-headroom", f"headroom={headroom!r} is no share", "give a number in (0, 1]")
+        raise InvalidOption(
+            "invalid-headroom", f"--headroom {headroom:g} is not in (0, 1]", "give the share of time for the query"
+        )
     if capacity is not None and cost is not None:
-        raise InvalidOption("capacity-and-cost", "--capacity and --cost were given", "one follows from the other")
+        raise InvalidOption(
+            "capacity-and-cost", "--capacity and --cost are two ways to give one number", "give one of them"
+        )
     if cost is not None:
-        cost_s = units.duration_ms(cost, option="cost") / 1e3
+        cost_s = units.duration_ms(cost, option="--cost") / 1e3
     else:
         capacity = PAPER_CAPACITY_PER_S if capacity is None else capacity
         cost_s = headroom / capacity if capacity > 0 else 0.0
     if cost_s <= 0:
-        raise InvalidOption("no-cost", f"capacity={capacity!r}, cost={cost!r}", "a row must cost something")
+        problem = f"--cost {cost}" if cost is not None else f"--capacity {capacity}"
+        raise InvalidOption("no-cost", f"{problem} is not positive", "give a positive number")
     return cost_s
 
 

@@ -25,8 +25,8 @@ from slackwater.sim.ticks import TickTable, common_part, tick_table
 
 @click.command("standing")
 @click.argument("values", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--stream", required=True, help="The column that names the stream.")
-@click.option("--time", "time_", required=True, help="The column of times (or numbers, in milliseconds).")
+@click.option("--key", "stream", required=True, help="The column that names the stream.")
+@click.option("--event-time", "time_", required=True, help="The column of times (or numbers, in milliseconds).")
 @click.option("--value", required=True, help="The column of values.")
 @click.option(
     "--weights",
@@ -74,10 +74,10 @@ def command(
 
     \b
     Examples:
-      slackwater lab standing prices.parquet --stream symbol --time ts --value close --within 0.5
-      slackwater lab standing air.parquet --stream station --time ts --value temp --within 2,5 \\
+      slackwater lab standing prices.parquet --key symbol --event-time ts --value close --within 0.5
+      slackwater lab standing air.parquet --key station --event-time ts --value temp --within 2,5 \\
           --aggregate max --window 30ticks --confidence 90%
-      slackwater lab standing prices.parquet --stream symbol --time ts --value close --interrupt 2@10min
+      slackwater lab standing prices.parquet --key symbol --event-time ts --value close --interrupt 2@10min
     """
     promises = [Precision.of(bound, level) for bound in within.split(",") for level in confidence.split(",")]
     try:

@@ -1,4 +1,4 @@
-"""A group of verbs that are imported when they are needed."""
+"""A click group that imports a verb only when it is called."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
-    """Verbs by name: the module that holds each (as ``command``) and the line that the help shows.
+    """A group whose ``verbs`` map a name to its module and its line in the help.
 
-    ``sections`` puts them in the order of a tour; what no section names comes last.
+    The module must define the verb as ``command``. ``sections`` maps a heading of the help to its verbs, in order;
+    verbs in no section come last.
     """
 
     def __init__(
@@ -43,28 +44,28 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A verb that is nearly right is answered with the right one."""
-        near = difflib.get_close_matches(args[0], self._verbs, 1)
-        if args[0] not in self._verbs and near:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        """Suggest the closest verb when the name is unknown."""
+        similar = difflib.get_close_matches(args[0], self._verbs, 1)
+        if args[0] not in self._verbs and similar:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {similar[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The verbs first: they are what a person looks for."""
+        """List the verbs before the options."""
         self.format_commands(ctx, formatter)
         click.Command.format_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         named = [verb for verbs in self._sections.values() for verb in verbs]
         rest = [verb for verb in self._verbs if verb not in named]
-        wide = max(len(verb) for verb in self._verbs)
+        width = max(len(verb) for verb in self._verbs)
         for title, verbs in {**self._sections, "More" if named else "Commands": rest}.items():
             if verbs:
                 with formatter.section(title):
-                    formatter.write_dl([(verb.ljust(wide), self._verbs[verb][1]) for verb in verbs])
+                    formatter.write_dl([(verb.ljust(width), self._verbs[verb][1]) for verb in verbs])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names and lines as they are here: pressing a key must not load Spark."""
+        """Complete from this table alone: importing the verbs would load Spark on every Tab."""
         verbs = [
             CompletionItem(verb, help=line) for verb, (_, line) in self._verbs.items() if verb.startswith(incomplete)
         ]

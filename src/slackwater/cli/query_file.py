@@ -1,4 +1,4 @@
-"""A file of query text, read so that what cannot be read is said as bad input."""
+"""Reads a file of query text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slackwater.errors import InvalidData
 
 
 def read_query_file(path: Path) -> str:
-    """The text of a file in UTF-8, with or without the mark that some editors put in front."""
+    """The text of a UTF-8 file, without its byte order mark. Other encodings raise ``InvalidData``."""
     data = path.read_bytes()
     try:
         return data.decode("utf-8-sig")
@@ -16,6 +16,6 @@ def read_query_file(path: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise InvalidData(
             "not-utf-8",
-            f"byte {error.start + 1} of {path} (0x{data[error.start]:02x}, in line {line}) is no UTF-8",
-            "save it as UTF-8",
+            f"byte {error.start + 1} of {path} (0x{data[error.start]:02x}, in line {line}) is not UTF-8",
+            "save the file as UTF-8",
         ) from None

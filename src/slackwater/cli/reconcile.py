@@ -1,4 +1,4 @@
-"""``slackwater reconcile``: published windows and late panes become the exact table."""
+"""``slackwater reconcile``: merge published windows and late panes into the exact table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from slackwater.errors import InvalidOption
 
 @click.command("reconcile")
 @click.argument("published", type=click.Path(exists=True, path_type=Path))
-@click.option("--late", type=click.Path(exists=True, path_type=Path), help="The late panes, if they are apart.")
-@click.option("--out", type=click.Path(path_type=Path), help="A folder for the exact table as Parquet.")
-@click.option("--json", "as_json", is_flag=True, help="The exact table as JSON lines on standard output.")
+@click.option("--late", type=click.Path(exists=True, path_type=Path), help="Late panes written to a sink of their own.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the exact table to this folder as Parquet.")
+@click.option("--json", "as_json", is_flag=True, help="Print the exact table as JSON lines on standard output.")
 def command(published: Path, late: Path | None, out: Path | None, as_json: bool) -> None:
-    """Merge what a query with LATE PANES wrote to PUBLISHED (Parquet) into the exact table.
+    """Merge the Parquet files that a query with LATE PANES wrote to PUBLISHED into the exact table.
 
     \b
     Examples:
@@ -25,7 +25,7 @@ def command(published: Path, late: Path | None, out: Path | None, as_json: bool)
     """
     if out is not None and out.exists() and (out.is_file() or any(out.iterdir())):
         raise InvalidOption("out-in-use", f"--out {out} is not empty", "name another folder")
-    from slackwater.spark.command import session  # Spark is loaded only when it is needed
+    from slackwater.spark.command import session  # imports pyspark, so only after the options are checked
     from slackwater.spark.command.sinks import as_json_lines
     from slackwater.spark.windows.reconcile import read_published, reconcile
 

@@ -1,4 +1,4 @@
-"""``slackwater reproduce``: run a paper's experiments again and say whether its conclusions hold."""
+"""``slackwater reproduce``: run a paper's experiments and check its conclusions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from rich.table import Table
 
 from slackwater import papers
 from slackwater.errors import UnknownName
+from slackwater.extras import require
 from slackwater.papers.reproduction import Claim, Paper
 
 
 def paper_keys() -> list[str]:
-    """The papers that can be reproduced: every sub-package of ``slackwater.papers``."""
+    """Keys of the papers that can be reproduced: every sub-package of ``slackwater.papers``."""
     return [module.name for module in pkgutil.iter_modules(papers.__path__) if module.ispkg]
 
 
 def load_paper(key: str) -> Paper:
-    """The paper of that key; its package exposes it as ``PAPER``."""
+    """The ``PAPER`` that the package of this key defines."""
     paper = importlib.import_module(f"slackwater.papers.{key}").PAPER
     assert isinstance(paper, Paper)
     return paper
@@ -31,9 +32,15 @@ def load_paper(key: str) -> Paper:
 
 @click.command("reproduce")
 @click.argument("paper", type=click.Choice(paper_keys()), metavar="PAPER")
-@click.option("--figure", "figures", multiple=True, help="Only this figure or table (may be repeated).")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("reproduction"), show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The claims as JSON on standard output.")
+@click.option("--figure", "figures", multiple=True, help="Run only this figure or table (repeatable).")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder for the figures.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the claims as JSON on standard output.")
 def command(paper: str, figures: tuple[str, ...], out: Path, as_json: bool) -> None:
     """Run the experiments of PAPER; write its figures and a table of claims.
 
@@ -44,6 +51,7 @@ def command(paper: str, figures: tuple[str, ...], out: Path, as_json: bool) -> N
       slackwater reproduce kim2012
       slackwater reproduce kim2012 --figure 6 --json
     """
+    require("matplotlib", purpose="slackwater reproduce")
     chosen = load_paper(paper)
     for figure in figures:
         if figure not in chosen.experiments:
@@ -58,8 +66,8 @@ def command(paper: str, figures: tuple[str, ...], out: Path, as_json: bool) -> N
         for figure in figures or chosen.experiments:
             task = progress.add_task(f"{paper} {figure}", total=1.0)
 
-            def report(done: float, what: str, task: object = task, figure: str = figure) -> None:
-                progress.update(task, completed=done, description=f"{paper} {figure}: {what}")  # type: ignore[arg-type]
+            def report(done: float, stage: str, task: object = task, figure: str = figure) -> None:
+                progress.update(task, completed=done, description=f"{paper} {figure}: {stage}")  # type: ignore[arg-type]
 
             claims += chosen.experiments[figure](folder, report)
             progress.update(task, completed=1.0, description=f"{paper} {figure}")
@@ -67,7 +75,7 @@ def command(paper: str, figures: tuple[str, ...], out: Path, as_json: bool) -> N
         click.echo(json.dumps([claim.as_json() for claim in claims], indent=2))
         return
     table = Table(title=chosen.citation, show_lines=True)
-    for column in ("figure", "the paper says", "measured here", "same conclusion?", "note"):
+    for column in ("figure", "paper", "measured", "same conclusion?", "note"):
         table.add_column(column)
     for claim in claims:
         same = "yes" if claim.same_conclusion else "NO"

@@ -1,4 +1,4 @@
-"""``slackwater run``: a query over a stream, from the command line."""
+"""``slackwater run``: run a query on a local Spark."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from slackwater.language import parse
     required=True,
     help="json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:ROWS_PER_SECOND, or replay:FILE (Parquet, by arrival).",
 )
-@click.option("--schema", help="The rows of json and csv, as 'ts TIMESTAMP, value DOUBLE'.")
-@click.option("--time", "time_column", help="The time column, where the query names none (WATTR).")
-@click.option("--key", help="The column that tells the streams of a standing query apart, where it joins no weights.")
-@click.option("--value", help="The column whose values a standing query aggregates, where its text leaves that open.")
+@click.option("--schema", help="Columns of json and csv files, such as 'ts TIMESTAMP, value DOUBLE'.")
+@click.option("--event-time", metavar="COL", help="Event-time column; needed if the query has no WATTR.")
+@click.option("--key", metavar="COL", help="Stream key of a standing query; needed if the query joins no weights.")
+@click.option("--value", metavar="COL", help="Value column of a standing query, if its text does not determine it.")
 @click.option(
     "--table",
     "tables",
     multiple=True,
     metavar="NAME=FORMAT:PATH",
-    help="A static table that the query joins: parquet, json, or csv with a header. Types are inferred, or said as in "
-    "'NAME(column TYPE, …)=csv:PATH'. May be given several times.",
+    help="Static table that the query joins: parquet, json, or csv with a header. Spark infers the types, or write "
+    "'NAME(column TYPE, …)=csv:PATH'. Repeatable.",
 )
 @click.option("--sink", default="console", show_default=True, help="console, parquet:FOLDER or json:FOLDER.")
-@click.option("--late-sink", help="The same for late rows or late panes, if they shall go elsewhere.")
+@click.option("--late-sink", help="Separate sink for late rows or late panes.")
 @click.option(
-    "--checkpoint", type=click.Path(path_type=Path), help="Where Spark keeps its place; else a temporary folder."
+    "--checkpoint", type=click.Path(path_type=Path), help="Folder of Spark's checkpoint.  [default: a temporary folder]"
 )
 @click.option(
-    "--seconds", type=click.FloatRange(0.1), default=None, help="Stop after so long; else when nothing comes any more."
+    "--seconds", type=click.FloatRange(0.1), help="Stop after this time.  [default: when the source has no more rows]"
 )
 @watch_options
 @click.option("--batches", type=click.IntRange(1), default=20, show_default=True, help="Micro-batches of a replay.")
-@click.option("--json", "as_json", is_flag=True, help="Results on the console and the report as JSON lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print results and report as JSON lines.")
 @click.pass_context
 def command(
     ctx: click.Context,
     file: Path,
     source: str,
     schema: str | None,
-    time_column: str | None,
+    event_time: str | None,
     key: str | None,
     value: str | None,
     tables: tuple[str, ...],
@@ -66,9 +66,10 @@ def command(
 ) -> None:
     """Run the query in FILE on a local Spark and report its promise.
 
-    The plan, the progress and the report go to standard error, results on the console to standard output. With --json
-    the report is the last line of standard output. Ctrl-C ends a run as its time would. Of a standing query (WITHIN)
-    without a window the stream is the table that --table does not bring; its clock goes on only with --seconds.
+    Plan, progress and report go to standard error; results for the console go to standard output. With --json the
+    report is the last line of standard output. Ctrl-C ends the run early and still prints the report. In a standing
+    query (WITHIN) without a window, the stream is the table that --table does not provide; its clock runs only with
+    --seconds.
 
     \b
     Examples:
@@ -76,37 +77,37 @@ def command(
       slackwater run peaks.sql --source json:in --schema 'ts TIMESTAMP, value DOUBLE' --sink parquet:out
       slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
-      slackwater run places.sql --source parquet:in --table 'DueMask(sensor STRING, place STRING)=csv:places.csv'
+      slackwater run places.sql --source parquet:in --table 'Places(sensor STRING, place STRING)=csv:places.csv'
       slackwater run worth.sql --source replay:prices.parquet --table Holdings=parquet:holdings --value price
     """
     query = parse(read_query_file(file))
-    from slackwater.spark.command import session  # Spark is loaded only when it is needed
-    from slackwater.spark.command.run_spec import Run
-    from slackwater.spark.command.runner import run_to_the_end
+    from slackwater.spark.command import session  # imports pyspark, so only after the query text is checked
+    from slackwater.spark.command.run_spec import RunSpec
+    from slackwater.spark.command.runner import run_until_done
     from slackwater.spark.command.sinks import Sink
     from slackwater.spark.command.sources import Source
     from slackwater.spark.command.tables import static_tables
 
     static = static_tables(tables)
-    run = Run(
+    spec = RunSpec(
         query,
         stream_table(query, [table.name for table in static]),
-        Source.of(source, schema, batches),
-        Sink.of(sink),
-        late_sink=None if late_sink is None else Sink.of(late_sink, "--late-sink"),
+        Source.parse(source, schema, batches),
+        Sink.parse(sink),
+        late_sink=None if late_sink is None else Sink.parse(late_sink, "--late-sink"),
         tables=static,
-        time=time_column,
+        event_time=event_time,
         key=key,
         value=value,
         checkpoint=checkpoint,
         limit_s=seconds,
     )
-    run.check()
+    spec.check()
     console = Console(stderr=True)
     status = console.status("starting Spark …")
     started = time.monotonic()
 
-    def show(plan: str) -> None:
+    def print_plan(plan: str) -> None:
         status.stop()
         console.print(plan, highlight=False, markup=False, soft_wrap=True)
         status.start()
@@ -116,11 +117,11 @@ def command(
         click.echo(line)
         status.start()
 
-    def tell(so_far: str) -> None:
-        status.update(f"{so_far}, {time.monotonic() - started:.0f} s")
+    def update_status(progress: str) -> None:
+        status.update(f"{progress}, {time.monotonic() - started:.0f} s")
 
     with watched(console, watch_port, metrics_port), status, session.local_session("slackwater-run") as spark:
-        outcome = run_to_the_end(spark, run, tell, emit, as_json, show)
+        outcome = run_until_done(spark, spec, emit=emit, on_plan=print_plan, on_progress=update_status, as_json=as_json)
     if as_json:
         click.echo(json.dumps({**outcome.report.as_json(), "interrupted": outcome.interrupted}))
     else:

@@ -1,4 +1,4 @@
-"""``--schema``: the streams that a query text may name, for the verbs that do without Spark."""
+"""``--schema``: the option that declares the streams of a query, for verbs that run without Spark."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from slackwater.plan import Catalog
 schema_option = click.option(
     "--schema",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="CREATE TABLE statements of the streams: columns are then checked too.",
+    help="CREATE TABLE statements of the streams; with it, columns are checked too.",
 )
 
 
 def read_catalog(schema: Path | None) -> Catalog:
-    """The catalog in a file of CREATE TABLE statements, or an empty one."""
+    """The catalog from a file of CREATE TABLE statements, or an empty catalog."""
     return Catalog() if schema is None else Catalog.from_sql(read_query_file(schema))

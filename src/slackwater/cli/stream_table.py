@@ -1,4 +1,4 @@
-"""Which table of a query is the stream that ``--source`` brings; the others come with ``--table``."""
+"""Finds the table of a query that ``--source`` provides; ``--table`` provides the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slackwater.plan.text_positions import start_of
 
 
 def stream_table(query: Query, static: Sequence[str] = ()) -> str:
-    """The name of the table with a window, else of the only one that is not ``static``.
+    """The name of the stream: the table with a window, or the only table that is not in ``static``.
 
     >>> from slackwater.language import parse
     >>> stream_table(parse("SELECT SUM(w * p) FROM H JOIN Prices USING (s) WITHIN 1% CONFIDENCE 90%"), ["h"])
@@ -27,19 +27,19 @@ def stream_table(query: Query, static: Sequence[str] = ()) -> str:
     for name in static:
         if name.lower() not in read:
             names = ", ".join(table.name for table in read.values())
-            raise InvalidOption("no-such-table", f"--table {name}: the query reads {names}", "give one of these")
+            raise InvalidOption("no-such-table", f"--table {name}: the query does not read it", f"use one of: {names}")
     windowed = query.windowed()
     if len(windowed) > 1 or (query.precision is None and not windowed):
-        make_plan(query)  # says that there are two windows, or none
+        make_plan(query)  # raises the error that points at the second window, or at the missing one
     streams = [windowed[0][0]] if windowed else [table for name, table in read.items() if name not in given]
     if not streams:
-        _refuse(query, query.tables()[0], "--table brings every table of the query", "leave that of the stream out")
+        _refuse(query, query.tables()[0], "--table provides every table of the query", "leave the stream's table out")
     if len(streams) > 1:
         names = " and ".join(table.name for table in streams)
-        _refuse(query, streams[1], f"which of {names} is the stream cannot be told", "give the others with --table")
+        _refuse(query, streams[1], f"{names} could each be the stream", "provide the static tables with --table")
     (stream,) = streams
     if stream.name.lower() in given:
-        remedy = f"leave --table {stream.name} out: --source brings it"
+        remedy = f"leave --table {stream.name} out: --source provides it"
         _refuse(query, stream, f"{stream.name} has a window, so it is the stream", remedy)
     return str(stream.name)
 

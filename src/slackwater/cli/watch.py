@@ -1,4 +1,4 @@
-"""``slackwater watch``: a live page over running queries, in a process of its own."""
+"""``slackwater watch``: the live page over running queries, in its own process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from slackwater.cli.watched import METRICS_PORT, PAGE_PORT, quiet_servers
+from slackwater.cli.watched import quiet_servers
+from slackwater.extras import require
 from slackwater.watching.folders import Folders, temporary_folders
+from slackwater.watching.ports import DEFAULT_METRICS_PORT, DEFAULT_PAGE_PORT
 from slackwater.watching.report_text import series_json
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import clock_text, verdict
@@ -21,18 +23,24 @@ from slackwater.watching.verdict import clock_text, verdict
 @click.command("watch")
 @click.argument("locations", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=PAGE_PORT, show_default=True, help="Of the page; 0: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PAGE_PORT,
+    show_default=True,
+    help="Port of the page; 0 takes any free one.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Off loopback the page demands a token.")
-@click.option("--token", help="The token to demand; off loopback one is made if none is given.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; off loopback a token is required."
+)
+@click.option("--token", help="The token to require; off loopback one is made if you give none.")
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help=f"Serve metrics to Prometheus too ({METRICS_PORT} is usual).",
+    help=f"Also serve Prometheus metrics on this port (usually {DEFAULT_METRICS_PORT}).",
 )
-@click.option("--once", is_flag=True, help="Print how the promises stand, and end: 1 if one is broken.")
-@click.option("--json", "as_json", is_flag=True, help="With --once: as JSON on standard output.")
+@click.option("--once", is_flag=True, help="Print the state of the promises and exit: 1 if one is broken.")
+@click.option("--json", "as_json", is_flag=True, help="Like --once, as JSON on standard output.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -46,9 +54,9 @@ def command(
 ) -> None:
     """Watch running queries: is each promise kept, by how much, since when?
 
-    LOCATIONS are the folders where promises are kept: what was given as location= or spark.slackwater.location, or a
-    checkpoint. Without one, the queries of this machine that have no location of their own. The page updates by
-    itself; Ctrl-C ends it, and no query minds.
+    LOCATIONS are the folders that queries write to: the value of location= or spark.slackwater.location, or a
+    checkpoint. Without LOCATIONS, the page shows this machine's queries that were started without a location. The page
+    updates itself. Ctrl-C ends it; the queries run on.
 
     \b
     Examples:
@@ -62,10 +70,11 @@ def command(
         return list(locations) or temporary_folders()
 
     if once or as_json:
-        seen = Folders(folders).look()
-        _print(seen, as_json)
-        ctx.exit(1 if any(series.kept is False for series in seen) else 0)
-    from slackwater.watching.metrics import MetricsServer
+        found = Folders(folders).look()
+        _print_series(found, as_json)
+        ctx.exit(1 if any(series.kept is False for series in found) else 0)
+    require("bokeh", "tornado", "prometheus_client", purpose="slackwater watch")
+    from slackwater.watching.metrics_server import MetricsServer
     from slackwater.watching.page_server import PageServer
 
     quiet_servers()
@@ -83,7 +92,7 @@ def command(
                 time.sleep(3600)
 
 
-def _print(seen: list[Series], as_json: bool) -> None:
+def _print_series(found: list[Series], as_json: bool) -> None:
     if as_json:
         click.echo(
             json.dumps(
@@ -96,22 +105,22 @@ def _print(seen: list[Series], as_json: bool) -> None:
                         "ledger": s.ledger.as_json(),
                         "recent": series_json(s),
                     }
-                    for s in seen
+                    for s in found
                 ],
                 indent=2,
             )
         )
         return
-    if not seen:
-        click.echo("No promise has been heard of yet. Start one with: slackwater demo", err=True)
+    if not found:
+        click.echo("No query with a promise was found. Start one with: slackwater demo", err=True)
         return
     table = Table()
     for name in ("query", "promise", "", "realised", "last 5 min", "since", "state"):
         table.add_column(name)
-    for series in seen:
-        stands = verdict(series)
-        since = "" if stands.since_ms is None else clock_text(stands.since_ms)
-        recently = stands.recently.removesuffix(" in the last 5 min")
-        told = (stands.promised, stands.word, stands.realised, recently, since, series.ended or "running")
-        table.add_row(series.about.query, *told)
+    for series in found:
+        state = verdict(series)
+        since = "" if state.since_ms is None else clock_text(state.since_ms)
+        recently = state.recently.removesuffix(" in the last 5 min")
+        cells = (state.promised, state.word, state.realised, recently, since, series.ended or "running")
+        table.add_row(series.about.query, *cells)
     Console().print(table)

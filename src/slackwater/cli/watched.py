@@ -1,4 +1,4 @@
-"""``--watch`` and ``--metrics-port``: what a verb that runs a query can show of it."""
+"""``--watch`` and ``--metrics-port``: the live page and the metrics of a verb that runs a query."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from typing import Any
 import click
 from rich.console import Console
 
-PAGE_PORT = 4141
-METRICS_PORT = 9464
+from slackwater.extras import require
+from slackwater.watching.ports import DEFAULT_METRICS_PORT, DEFAULT_PAGE_PORT
+
 _PORT = click.IntRange(0, 65535)
 
 
 def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The two options; the verb takes ``watch_port`` and ``metrics_port``."""
+    """Decorator that adds the two options; the verb receives ``watch_port`` and ``metrics_port``."""
     for option in (
         click.option(
             "--metrics-port",
             type=_PORT,
             metavar="PORT",
-            help=f"Serve metrics to Prometheus on this port of loopback ({METRICS_PORT} is usual; 0 takes any).",
+            help=f"Serve Prometheus metrics on this loopback port (usually {DEFAULT_METRICS_PORT}; 0 takes any).",
         ),
         click.option(
             "--watch",
             "watch_port",
             type=_PORT,
             is_flag=False,
-            flag_value=PAGE_PORT,
+            flag_value=DEFAULT_PAGE_PORT,
             metavar="[PORT]",
-            help=f"Show a live page on loopback, on port {PAGE_PORT} or the one given.",
+            help=f"Serve the live page on loopback, on port {DEFAULT_PAGE_PORT} or the one given.",
         ),
     ):
         command = option(command)
@@ -40,9 +41,10 @@ def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def watched(console: Console, watch_port: int | None, metrics_port: int | None) -> Iterator[None]:
-    """Serve what was asked for while the verb runs, and say where."""
+    """Serve the page and the metrics that were asked for while the verb runs, and print their addresses."""
     with contextlib.ExitStack() as served:
         if watch_port is not None:
+            require("bokeh", "tornado", purpose="--watch")
             from slackwater.watching.folders import written_folders
             from slackwater.watching.page_server import PageServer
 
@@ -60,6 +62,6 @@ def watched(console: Console, watch_port: int | None, metrics_port: int | None) 
 
 
 def quiet_servers() -> None:
-    """What a web server logs is not for a terminal that shows something else."""
+    """Silence the web servers' logs: the terminal shows the verb's own output."""
     for name in ("bokeh", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -40,7 +40,7 @@ def read_arrivals(
         counts = counts[first : None if seconds is None else first + int(np.ceil(seconds))]
         if not np.isfinite(counts).all() or (counts < 0).any():
             raise InvalidData(
-                "not-counts", f"column {count_column!r} of {path.name} holds no counts", "choose another --count-column"
+                "not-counts", f"column {count_column!r} of {path.name} holds no counts", "choose another --count"
             )
         rows = rows_from_rates(counts * scale)
     else:
@@ -87,7 +87,7 @@ def _columns(
         raise InvalidData(
             "no-arrival-column",
             f"{path.name} has columns {', '.join(map(str, frame.columns))}",
-            "name one with --time-column or --count-column",
+            "name one with --arrival or --count",
         )
     return time_column, count_column
 
@@ -99,6 +99,6 @@ def _seconds(column: pd.Series, name: str, path: Path) -> Floats:
         stamps = pd.to_datetime(column, utc=True)
     except (ValueError, TypeError) as error:
         raise InvalidData(
-            "not-times", f"column {name!r} of {path.name} holds no times ({error})", "choose another --time-column"
+            "not-times", f"column {name!r} of {path.name} holds no times ({error})", "choose another --arrival"
         ) from error
     return np.asarray((stamps - stamps.min()).dt.total_seconds().to_numpy(), dtype=np.float64)

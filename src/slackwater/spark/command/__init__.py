@@ -1,1 +1,1 @@
-"""What the `slackwater` command runs on Spark."""
+"""The parts of the ``slackwater`` command that use Spark: session, sources, sinks, ``run``, ``demo``, ``advise``."""

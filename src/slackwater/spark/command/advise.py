@@ -1,4 +1,4 @@
-"""What to write in ``withWatermark``: the wait that each drop ratio would have needed, by a Spark batch job."""
+"""Measures the wait that each drop ratio needs on recorded rows and recommends a watermark, by a Spark batch job."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ RATIOS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 PERIODS = 24
 _ACCURACY = 200_000
 _GROUP_ACCURACY = 20_000
-_MOST_SOURCES = 1_000
-FUTURE_MS = MINUTE_MS
+_MAX_SOURCES = 1_000
+_MIN_GROUP_ROWS = 100
+AHEAD_MS = MINUTE_MS
 OLD_MS = 30 * DAY_MS
 _UNSET_BEFORE = "1971-01-01"
 CHANGED = 2.0
+"""Waits that differ by more than this factor count as different."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A stretch of arrival time: its rows, and the wait that the promise would have needed in it."""
+    """A period of arrival time: its rows, and the wait that the promise needs in it."""
 
     start_ms: float
     rows: int
@@ -38,7 +40,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source: its rows, typical lateness, the wait that the promise needs for it, and rows stamped ahead."""
+    """One source: its rows, median lateness, the wait that the promise needs, and rows with event time > arrival."""
 
     source: str
     rows: int
@@ -49,7 +51,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The curve from drop ratio to wait, how it changed, whose clocks look wrong, and what to write."""
+    """The result of ``advise``.
+
+    ``curve`` holds (drop ratio, wait in ms) pairs; ``wait_ms`` is the wait for ``drop_ratio``. ``changed`` is the
+    largest wait of a period over the smallest. ``suspicions`` are texts about clocks that look wrong.
+    """
 
     rows: int
     invalid_rows: int
@@ -63,14 +69,14 @@ class Advice:
     recommendation: str
 
     def as_json(self) -> dict[str, Any]:
-        """The advice as plain values."""
+        """The advice as JSON values."""
         plain = asdict(self)
         plain["curve"] = [{"drop_ratio": ratio, "wait_ms": wait} for ratio, wait in self.curve]
         return plain
 
 
 def read_data(spark: SparkSession, path: str) -> DataFrame:
-    """A Parquet, CSV or JSON file or a directory of Parquet files, of any size."""
+    """Read a Parquet, CSV or JSON file, or a directory of Parquet files."""
     suffix = Path(path).suffix.lower()
     try:
         if suffix in (".csv", ".tsv", ".txt"):
@@ -92,46 +98,35 @@ def advise(
     arrival: str,
     drop_ratio: float = 0.01,
     sources: Sequence[str] = (),
-    report: Callable[[str], None] = lambda what: None,
+    report: Callable[[str], None] = lambda stage: None,
 ) -> Advice:
-    """Measure how late rows are and advise a watermark that would have kept ``drop_ratio``.
+    """Measure how late rows are and recommend a watermark delay that would have kept ``drop_ratio``.
 
-    Costs two passes over two columns, and a third one for sources; nothing is collected but the result. Quantiles are
-    approximate to one rank in 200 000. Spark's own watermark runs behind the newest event time, not behind the
-    arrival clock: the advised constant is enough for it as long as no row is stamped ahead of its arrival. What a
-    stream did says nothing about what it will do: the advice holds as long as the stream stays as it was.
+    ``sources`` are columns that identify the source of a row. ``report`` is called with the name of each stage.
+
+    Makes two passes over two columns, and a third for ``sources``; only aggregates are collected. Quantiles are exact
+    to one rank in 200 000. Spark's watermark trails the newest event time, not the arrival clock, so the recommended
+    delay suffices only if no row has an event time after its arrival. The advice describes the recorded rows; it holds
+    for the future only if the stream does not change.
     """
-    rows = _rows(data, event_time, arrival, sources)
-    report("the curve")
+    rows = _lateness_rows(data, event_time, arrival, sources)
+    report("wait by drop ratio")
     ratios = sorted({*RATIOS, drop_ratio}, reverse=True)
-    valid = F.col("lateness_ms").isNotNull()
-    total = rows.agg(
-        F.count(F.lit(1)).alias("rows"),
-        F.count_if(~valid).alias("invalid"),
-        F.count_if(F.col("lateness_ms") < -FUTURE_MS).alias("ahead"),
-        F.min("lateness_ms").alias("most_ahead"),
-        F.count_if(F.col("lateness_ms") > OLD_MS).alias("old"),
-        F.max("lateness_ms").alias("most_late"),
-        F.count_if(valid & (F.col("event") < F.lit(_UNSET_BEFORE).cast("timestamp"))).alias("unset"),
-        F.min("arrived_ms").alias("first"),
-        F.max("arrived_ms").alias("last"),
-        _quantiles("lateness_ms", ratios, _ACCURACY).alias("waits"),
-    ).first()
-    assert total is not None
+    total = _totals(rows, ratios)
     if total["rows"] == total["invalid"]:
         raise InvalidData(
-            "no-valid-rows", f"no row has a valid {event_time!r} and {arrival!r}", "look at the columns and their types"
+            "no-valid-rows", f"no row has a valid {event_time!r} and {arrival!r}", "check the columns and their types"
         )
     curve = tuple((ratio, max(0.0, float(wait))) for ratio, wait in zip(ratios, total["waits"], strict=True))
     wait_ms = dict(curve)[drop_ratio]
-    report("how it changed over time")
+    report("wait over time")
     periods = _periods(rows, float(total["first"]), float(total["last"]), drop_ratio)
     by_source: tuple[Source, ...] = ()
     if sources:
-        report("by source")
+        report("wait by source")
         by_source = _by_source(rows, drop_ratio)
-    suspicions = _suspicions(total.asDict(), by_source)
-    changed = _changed(periods)
+    suspicions = _suspicions(total, by_source)
+    changed = _change_factor(periods)
     recommendation = _recommend(event_time, drop_ratio, wait_ms, periods, changed, int(total["ahead"]), by_source)
     return Advice(
         int(total["rows"]),
@@ -147,13 +142,31 @@ def advise(
     )
 
 
-def _rows(data: DataFrame, event_time: str, arrival: str, sources: Sequence[str]) -> DataFrame:
+def _totals(rows: DataFrame, ratios: Sequence[float]) -> dict[str, Any]:
+    """Counts, extremes and the wait for each of ``ratios``, over all rows."""
+    valid = F.col("lateness_ms").isNotNull()
+    total = rows.agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.count_if(~valid).alias("invalid"),
+        F.count_if(F.col("lateness_ms") < -AHEAD_MS).alias("ahead"),
+        F.min("lateness_ms").alias("most_ahead"),
+        F.count_if(F.col("lateness_ms") > OLD_MS).alias("old"),
+        F.max("lateness_ms").alias("most_late"),
+        F.count_if(valid & (F.col("event") < F.lit(_UNSET_BEFORE).cast("timestamp"))).alias("unset"),
+        F.min("arrived_ms").alias("first"),
+        F.max("arrived_ms").alias("last"),
+        _quantiles("lateness_ms", ratios, _ACCURACY).alias("waits"),
+    ).first()
+    assert total is not None
+    return dict(total.asDict())
+
+
+def _lateness_rows(data: DataFrame, event_time: str, arrival: str, sources: Sequence[str]) -> DataFrame:
+    """The columns ``event``, ``arrived_ms``, ``lateness_ms`` (null if a time is invalid) and ``source``."""
     for column in (event_time, arrival, *sources):
         if column not in data.columns:
-            raise InvalidData(
-                "no-such-column", f"there is no column {column!r}", f"the data has: {', '.join(data.columns)}"
-            )
-    event, arrived = _time(data, event_time), _time(data, arrival)
+            raise InvalidData("no-such-column", f"unknown column {column!r}", f"use one of: {', '.join(data.columns)}")
+    event, arrived = _as_timestamp(data, event_time), _as_timestamp(data, arrival)
     arrived_ms = F.unix_micros(arrived) / 1e3
     source = F.concat_ws(", ", *[F.coalesce(F.col(c).cast("string"), F.lit("null")) for c in sources])
     return data.select(
@@ -164,7 +177,7 @@ def _rows(data: DataFrame, event_time: str, arrival: str, sources: Sequence[str]
     )
 
 
-def _time(data: DataFrame, column: str) -> Column:
+def _as_timestamp(data: DataFrame, column: str) -> Column:
     kind = data.schema[column].dataType
     if isinstance(kind, T.TimestampType):
         return F.col(column)
@@ -174,7 +187,7 @@ def _time(data: DataFrame, column: str) -> Column:
         return F.try_to_timestamp(F.col(column))
     raise InvalidData(
         "wrong-type",
-        f"column {column!r} is {kind.simpleString()}, not a time",
+        f"column {column!r} has type {kind.simpleString()}, not a timestamp",
         "advise compares two clocks; for a number use slackwater lab disorder",
     )
 
@@ -185,15 +198,15 @@ def _quantiles(column: str, ratios: Sequence[float], accuracy: int) -> Column:
 
 def _periods(rows: DataFrame, first: float, last: float, drop_ratio: float) -> tuple[Period, ...]:
     width = max((last - first) / PERIODS, 1.0)
-    place = F.least(F.floor((F.col("arrived_ms") - F.lit(first)) / width), F.lit(PERIODS - 1))
+    period = F.least(F.floor((F.col("arrived_ms") - F.lit(first)) / width), F.lit(PERIODS - 1))
     found = (
         rows.where("lateness_ms IS NOT NULL")
-        .groupBy(place.alias("place"))
+        .groupBy(period.alias("period"))
         .agg(F.count(F.lit(1)).alias("rows"), _quantiles("lateness_ms", [drop_ratio], _GROUP_ACCURACY)[0].alias("wait"))
-        .orderBy("place")
+        .orderBy("period")
         .collect()
     )
-    return tuple(Period(first + row["place"] * width, int(row["rows"]), max(0.0, float(row["wait"]))) for row in found)
+    return tuple(Period(first + row["period"] * width, int(row["rows"]), max(0.0, float(row["wait"]))) for row in found)
 
 
 def _by_source(rows: DataFrame, drop_ratio: float) -> tuple[Source, ...]:
@@ -204,10 +217,10 @@ def _by_source(rows: DataFrame, drop_ratio: float) -> tuple[Source, ...]:
         .agg(
             F.count(F.lit(1)).alias("rows"),
             waits.alias("waits"),
-            F.count_if(F.col("lateness_ms") < -FUTURE_MS).alias("ahead"),
+            F.count_if(F.col("lateness_ms") < -AHEAD_MS).alias("ahead"),
         )
         .orderBy(F.desc(F.col("waits")[1]), "source")
-        .limit(_MOST_SOURCES)
+        .limit(_MAX_SOURCES)
         .collect()
     )
     return tuple(
@@ -217,33 +230,35 @@ def _by_source(rows: DataFrame, drop_ratio: float) -> tuple[Source, ...]:
 
 
 def _suspicions(total: dict[str, Any], sources: Sequence[Source]) -> tuple[str, ...]:
-    said = []
+    texts = []
     if total["invalid"]:
-        said.append(f"{total['invalid']} rows have no valid time or arrival")
+        texts.append(f"{total['invalid']} rows have no valid event time or arrival")
     if total["unset"]:
-        said.append(f"{total['unset']} rows are stamped before {_UNSET_BEFORE}: a clock that was never set")
+        texts.append(f"{total['unset']} rows have an event time before {_UNSET_BEFORE}: a clock that was never set")
     if total["ahead"]:
         most = duration_text(-total["most_ahead"])
-        said.append(f"{total['ahead']} rows are stamped more than a minute after they arrived (by up to {most})")
+        texts.append(
+            f"{total['ahead']} rows have an event time more than a minute after their arrival (by up to {most})"
+        )
     if total["old"]:
-        said.append(f"{total['old']} rows came more than 30 days late (up to {duration_text(total['most_late'])})")
+        texts.append(f"{total['old']} rows are more than 30 days late (up to {duration_text(total['most_late'])})")
     ahead = [s.source for s in sources if s.median_ms < 0]
     if ahead:
-        said.append(f"the clock runs ahead at {len(ahead)} of {len(sources)} sources: {'; '.join(ahead[:5])}")
-    return tuple(said)
+        texts.append(f"the clocks of {len(ahead)} of {len(sources)} sources run ahead: {'; '.join(ahead[:5])}")
+    return tuple(texts)
 
 
-def _changed(periods: Sequence[Period]) -> float:
-    """The largest wait over the smallest, among periods with rows enough to tell."""
+def _change_factor(periods: Sequence[Period]) -> float:
+    """The largest wait over the smallest, among periods with enough rows for a quantile."""
     most = max((period.rows for period in periods), default=0)
-    waits = [period.wait_ms for period in periods if period.rows >= 0.1 * most and period.rows >= 100]
+    waits = [period.wait_ms for period in periods if period.rows >= 0.1 * most and period.rows >= _MIN_GROUP_ROWS]
     if len(waits) < 2:
         return 1.0
     return max(waits) / max(min(waits), 1.0) if max(waits) > 1.0 else 1.0
 
 
 def spark_duration(ms: float) -> str:
-    """A duration for ``withWatermark``: rounded up, two digits or so.
+    """A duration for ``withWatermark``, rounded up to two or three digits.
 
     >>> spark_duration(0), spark_duration(1_234), spark_duration(95_000), spark_duration(25_000_000)
     ('1 second', '2 seconds', '95 seconds', '417 minutes')
@@ -272,19 +287,19 @@ def _recommend(
     constant = f'events.withWatermark("{event_time}", "{spark_duration(wait_ms)}")'
     text = f"{constant} would have lost at most {percent(drop_ratio)} of these rows."
     if changed > CHANGED:
-        waits = sorted(period.wait_ms for period in periods if period.rows >= 100)
+        waits = sorted(period.wait_ms for period in periods if period.rows >= _MIN_GROUP_ROWS)
         text += (
-            f" But what it takes moved between {duration_text(waits[0])} and {duration_text(waits[-1])}:"
-            f" a constant is too long most of the time and too short when it matters. {promise} follows it."
+            f" But the wait needed changed between {duration_text(waits[0])} and {duration_text(waits[-1])}:"
+            f" a constant is too long most of the time and too short when it matters. {promise} adapts to it."
         )
     else:
-        text += f" It hardly changed over time. {promise} keeps the ratio if it does."
+        text += f" The wait needed hardly changed over time. {promise} keeps the ratio if it does change."
     if ahead_rows:
         text += (
-            f" {ahead_rows} rows are stamped ahead of their arrival: each moves Spark's own watermark to its own time,"
-            " and every honest row behind it is lost. Filter them out before withWatermark."
+            f" {ahead_rows} rows have an event time after their arrival. Each moves Spark's own watermark to its event"
+            " time, and Spark then drops the valid rows below it. Filter such rows out before withWatermark."
         )
-    waits = [source.wait_ms for source in sources if source.rows >= 100]
+    waits = [source.wait_ms for source in sources if source.rows >= _MIN_GROUP_ROWS]
     if len(waits) > 1 and max(waits) > CHANGED * max(min(waits), 1.0):
-        text += " Sources differ: tell them apart in the promise, so that a slow one does not pass for lateness."
+        text += " Sources differ: name the source columns in the promise, so that each source gets its own wait."
     return text

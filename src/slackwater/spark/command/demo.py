@@ -1,4 +1,4 @@
-"""The same stream twice in one run: under a promise, and under a fixed watermark."""
+"""Two queries over the same generated stream: one under a promise, one under a fixed watermark."""
 
 from __future__ import annotations
 
@@ -26,8 +26,12 @@ _CLOCK = "fixed-watermark"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """How one of the two queries stands."""
+class QueryState:
+    """The state of one of the two queries.
+
+    ``rows`` were read and ``windows`` were closed. ``latest`` holds (start, rows, peak) of the newest windows, newest
+    first.
+    """
 
     rows: int
     wait_ms: float | None
@@ -37,8 +41,8 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """What the windows that a query closed lack, compared with a batch job over the same rows."""
+class MissingRows:
+    """Rows missing in the windows that a query closed, compared with a batch job over the same rows."""
 
     windows: int
     rows: int
@@ -46,12 +50,12 @@ class Missing:
 
     @property
     def ratio(self) -> float:
-        """Rows missing among the rows of those windows."""
+        """Missing rows / rows of those windows."""
         return self.missing / self.rows if self.rows else 0.0
 
 
-class Duel:
-    """Starts both queries over the same readings; stops them when told to."""
+class SideBySide:
+    """Starts both queries over the same readings and reports their state until ``stop()``."""
 
     def __init__(
         self, spark: SparkSession, readings: Readings, drop_ratio: float, fixed_wait: str, method: str
@@ -60,7 +64,7 @@ class Duel:
         self._readings = readings
         self._folder = tempfile.TemporaryDirectory(prefix="slackwater-demo-", ignore_cleanup_errors=True)
         self._fixed_waits: dict[int, tuple[int, float]] = {}
-        self._shown = ""
+        self._newest_window = ""
         promised = with_drop_ratio(
             read_stream(spark, readings), "ts", drop_ratio, arrival="arrived", name="demo", method=method
         )
@@ -86,10 +90,10 @@ class Duel:
         """Whether both have read every row, or one has failed."""
         if not (self.promised.isActive and self.fixed.isActive):
             return True
-        return all(_row_read(query) >= self._readings.rows for query in (self.promised, self.fixed))
+        return all(_rows_read(query) >= self._readings.rows for query in (self.promised, self.fixed))
 
     def failure(self) -> str | None:
-        """Why a query failed, if one did."""
+        """The first line of a failed query's error, if one failed."""
         for query in (self.promised, self.fixed):
             error = query.exception()
             if error is not None:
@@ -97,55 +101,58 @@ class Duel:
         return None
 
     def promise(self) -> CompletenessReport | None:
-        """The promise's report, once there is one."""
+        """The report of the promise; None before the first micro-batch."""
         if self.promised.lastProgress is None:
             return None
         promises = report(self.promised).completeness
         return promises[0] if promises else None
 
-    def promised_side(self) -> Side:
-        """How the query under the promise stands."""
+    def promised_state(self) -> QueryState:
+        """The state of the query under the promise. Also sends its newest windows to the live page."""
         promise = self.promise()
         if promise is None:
-            return Side(0, None, None, 0, [])
+            return QueryState(0, None, None, 0, [])
         windows, latest = self._results("promised")
-        newer = tuple((window, f"{rows:,}", f"{peak:.2f}") for window, rows, peak in latest if window > self._shown)
+        newer = tuple(
+            (window, f"{rows:,}", f"{peak:.2f}") for window, rows, peak in latest if window > self._newest_window
+        )
         if newer:
-            self._shown = newer[0][0]
+            self._newest_window = newer[0][0]
             listener_of(self._spark).show("demo", Shown(("window", "rows", "peak"), newer))
-        return Side(promise.ledger.input, promise.wait_ms, promise.mean_wait_ms, windows, latest)
+        return QueryState(promise.ledger.input, promise.wait_ms, promise.mean_wait_ms, windows, latest)
 
-    def fixed_side(self) -> Side:
-        """How the query under the fixed watermark stands."""
+    def fixed_state(self) -> QueryState:
+        """The state of the query under the fixed watermark; batches before its first watermark have no wait."""
         for progress in self.fixed.recentProgress:
             metrics = (progress["observedMetrics"] or {}).get(_CLOCK)
             if metrics and metrics["rows"]:
-                mark_ms = pd.Timestamp(progress["eventTime"]["watermark"]).timestamp() * 1000
-                wait_ms = metrics["clock_ms"] - mark_ms if mark_ms > 0 else 0.0
+                watermark_ms = pd.Timestamp(progress["eventTime"]["watermark"]).timestamp() * 1000
+                wait_ms = metrics["clock_ms"] - watermark_ms if watermark_ms > 0 else 0.0
                 self._fixed_waits[progress["batchId"]] = (metrics["rows"], wait_ms)
-        under_watermark = [(rows, wait) for rows, wait in self._fixed_waits.values() if wait > 0]
-        judged = sum(rows for rows, _ in under_watermark)
+        waits = [(rows, wait) for rows, wait in self._fixed_waits.values() if wait > 0]
+        waiting_rows = sum(rows for rows, _ in waits)
         windows, latest = self._results("fixed")
-        return Side(
+        return QueryState(
             sum(rows for rows, _ in self._fixed_waits.values()),
-            under_watermark[-1][1] if under_watermark else None,
-            sum(rows * wait for rows, wait in under_watermark) / judged if judged else None,
+            waits[-1][1] if waits else None,
+            sum(rows * wait for rows, wait in waits) / waiting_rows if waiting_rows else None,
             windows,
             latest,
         )
 
     def _results(self, name: str) -> tuple[int, list[tuple[str, int, float]]]:
+        """How many windows the query closed, and the newest of them."""
         results = self._spark.table(name)
         latest = results.groupBy("window").agg(F.sum("n").alias("n"), F.max("peak").alias("peak"))
         newest = latest.orderBy(F.desc("window")).limit(MOST_SHOWN).collect()
         return latest.count(), [(f"{row.window.start:%H:%M:%S}", row.n, row.peak) for row in newest]
 
-    def missing(self, name: str) -> Missing:
-        """What the windows that the query closed lack."""
+    def missing(self, name: str) -> MissingRows:
+        """Compare the windows that a query ("promised" or "fixed") closed with a batch job over the same rows."""
         closed = self._spark.table(name).groupBy("window").agg(F.sum("n").alias("got"))
         truth = read_batch(self._spark, self._readings).groupBy(F.window("ts", WINDOW)).agg(F.count("*").alias("n"))
         row = closed.join(truth, "window").agg(F.count("*"), F.sum("n"), F.sum(F.col("n") - F.col("got"))).collect()[0]
-        return Missing(int(row[0]), int(row[1] or 0), int(row[2] or 0))
+        return MissingRows(int(row[0]), int(row[1] or 0), int(row[2] or 0))
 
     def stop(self) -> None:
         """Stop both queries."""
@@ -155,7 +162,7 @@ class Duel:
 
 
 def new_readings(rate_per_s: int, seconds: float, seed: int) -> Readings:
-    """A tour through steady, drifting and bursty lateness that begins now."""
+    """Readings from now on, whose lateness is steady, then drifts, then comes in bursts."""
     return Readings(rate_per_s, int(rate_per_s * seconds), time.time_ns() // 1000, seed=seed)
 
 
@@ -163,7 +170,7 @@ def _windows(events: DataFrame) -> DataFrame:
     return events.groupBy(F.window("ts", WINDOW), "sensor").agg(F.count("*").alias("n"), F.max("value").alias("peak"))
 
 
-def _row_read(query: StreamingQuery) -> int:
+def _rows_read(query: StreamingQuery) -> int:
     progress = query.lastProgress
     if progress is None:
         return 0

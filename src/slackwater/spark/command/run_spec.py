@@ -1,4 +1,4 @@
-"""A query with its source, tables and sinks, as the command is asked to run it."""
+"""What ``slackwater run`` runs: a query with its source, tables and sinks."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from slackwater.spark.standing.sql import standing_query
 from slackwater.spark.windows.sql import plan_query, run_query
 
 _LIVE_TICK = "1 second"
-# Often enough to know which rows are stamped in the future, and so seldom that a run without ticks can end.
+# The clock must tick at least once, to recognise rows from the future. It must not tick again before the run ends.
 _SLOW_TICK = "30 minutes"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """A query, where its rows come from, and where its results go.
+class RunSpec:
+    """A query, its source and its sinks.
 
-    ``table`` is the name of its stream; ``key`` and ``value`` are for standing queries.
+    ``table`` is the name that the query gives to the stream. ``tables`` are the static tables it joins. ``key`` and
+    ``value`` name columns of a standing query. ``limit_s`` is the length of the run; None runs until the source ends.
     """
 
     query: Query
@@ -40,7 +41,7 @@ class Run:
     sink: Sink
     late_sink: Sink | None = None
     tables: tuple[StaticTable, ...] = ()
-    time: str | None = None
+    event_time: str | None = None
     key: str | None = None
     value: str | None = None
     checkpoint: Path | None = None
@@ -48,26 +49,26 @@ class Run:
 
     @property
     def window(self) -> Window:
-        """What stands in brackets; a standing query may do without."""
+        """The window clause of the stream; an empty one if the query (a standing query) has none."""
         windowed = self.query.windowed()
         return windowed[0][1] if windowed else Window()
 
     @property
     def standing(self) -> bool:
-        """Whether it is a standing query."""
+        """Whether the query is a standing query (WITHIN)."""
         return self.query.precision is not None
 
     def check(self) -> None:
-        """Refuse what cannot be run, as far as that can be told without Spark."""
+        """Raise the errors that can be found without Spark."""
         if self.late_sink is not None and self.window.late in (None, Late.COUNT):
             remedy = "leave it out" if self.standing else "write LATE ROWS or LATE PANES in the query"
-            raise InvalidOption("nothing-late", "--late-sink has nothing to take", remedy)
+            raise InvalidOption("nothing-late", "--late-sink: the query has no late output", remedy)
         for sink in (self.sink, self.late_sink):
             if sink is not None:
                 sink.refuse_another_run(self.checkpoint)
         columns = self.source.columns()
-        for option, column in (("--time", self.time), ("--key", self.key), ("--value", self.value)):
-            if column is not None and option != "--time" and not self.standing:
+        for option, column in (("--event-time", self.event_time), ("--key", self.key), ("--value", self.value)):
+            if column is not None and option != "--event-time" and not self.standing:
                 raise InvalidOption(
                     "not-standing", f"{option} {column} is for standing queries (WITHIN)", "leave it out"
                 )
@@ -80,42 +81,52 @@ class Run:
     def start(
         self, spark: SparkSession, scratch: Path, emit: Emit, as_json: bool = False
     ) -> tuple[str, StreamingQuery]:
-        """The plan as text, and the query that runs it."""
+        """Start the query; return its plan as text and the running query.
+
+        ``scratch`` is a folder for temporary files. ``emit`` receives results for the console.
+        """
         try:
             for table in self.tables:
                 table.register(spark)
-            events = self.source.read(spark, self._order(), self.limit_s, scratch)
-            stream(self.table, events, event_time=self.time or self.source.time, key=self.key, value=self.value)
-            plan, result = self._planned(spark)
+            events = self.source.read(spark, self._replay_order(), self.limit_s, scratch)
+            event_time = self.event_time or self.source.event_time
+            stream(self.table, events, event_time=event_time, key=self.key, value=self.value)
+            plan, result = self._plan(spark)
         except AnalysisException as error:
-            remedy = "mend the query, or give the tables that it reads with --table"
-            raise QueryTextError("wrong-query", f"Spark refuses it: {error_summary(error)}", remedy) from error
+            remedy = "fix the query, or provide the tables that it reads with --table"
+            raise QueryTextError("wrong-query", f"Spark rejects the query: {error_summary(error)}", remedy) from error
         except SPARK_ERRORS as error:
-            raise QueryFailed("query-failed", error_summary(error), "see what it names") from error
+            raise query_failed(error) from error
         listener = listener_of(spark)
         writer = writer_to(
             result, self.sink, self.late_sink, emit, as_json, lambda shown: listener.show(self.table, shown)
         )
-        place = str(self.checkpoint or scratch / "checkpoint")
+        checkpoint = str(self.checkpoint or scratch / "checkpoint")
         try:
-            return plan, writer.outputMode("append").option("checkpointLocation", place).start()
+            return plan, writer.outputMode("append").option("checkpointLocation", checkpoint).start()
         except SPARK_ERRORS as error:
-            raise QueryFailed("query-failed", error_summary(error), "see what it names") from error
+            raise query_failed(error) from error
 
-    def _planned(self, spark: SparkSession) -> tuple[str, DataFrame]:
+    def _plan(self, spark: SparkSession) -> tuple[str, DataFrame]:
+        """The plan as text, and the streaming DataFrame that computes it."""
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
             plan, _ = plan_query(spark, self.query)
             return explain(plan), run_query(spark, self.query, name=self.table, location=location)
-        # Where the rows are the end, the clock must not go on: an answer would depend on how fast the machine is,
-        # and every stream would seem to fall silent behind the last row of a recording.
+        # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
+        # the speed of the machine. So only a live run with a time limit gets a fast clock.
         tick = _SLOW_TICK if self.limit_s is None or self.source.recorded else _LIVE_TICK
         answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick)
         return explain_standing(self.query, catalog_of(spark, [self.table]), self.table, self.value), answers
 
-    def _order(self) -> str | None:
-        """The column by which a recording is replayed: a standing query knows no arrival, only the streams' time."""
+    def _replay_order(self) -> str | None:
+        """The column that orders a replay: the arrival, or for a standing query, which has none, the event time."""
         if not self.standing:
             return self.window.arrival
         times = [column for column, measure in (self.source.columns() or {}).items() if measure is Measure.TIME]
-        return self.window.attribute or self.time or (times[0] if len(times) == 1 else None)
+        return self.window.attribute or self.event_time or (times[0] if len(times) == 1 else None)
+
+
+def query_failed(error: Exception) -> QueryFailed:
+    """The error of a query that Spark failed to start or to run."""
+    return QueryFailed("query-failed", error_summary(error), "look up the cause in the message")

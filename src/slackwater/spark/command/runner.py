@@ -1,4 +1,4 @@
-"""A query run until it ends, for the command."""
+"""Runs a ``RunSpec`` until it ends."""
 
 from __future__ import annotations
 
@@ -16,87 +16,90 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.errors import QueryFailed
-from slackwater.spark.command.run_spec import Run
+from slackwater.spark.command.run_spec import RunSpec, query_failed
 from slackwater.spark.command.sinks import Emit
 from slackwater.spark.report import Report, report
-from slackwater.spark.runtime.error_summary import error_summary
 from slackwater.spark.runtime.listener import completeness_trackers_of, standing_of
 
-_FIRST_BATCH_S = 120.0
+_FIRST_BATCH_TIMEOUT_S = 120.0
+
+OnText = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a run."""
+class RunOutcome:
+    """The report of a run, and whether Ctrl-C ended it."""
 
     report: Report
     interrupted: bool
 
 
-def run_to_the_end(
-    spark: SparkSession, run: Run, tell: Callable[[str], None], emit: Emit, as_json: bool, show: Callable[[str], None]
-) -> Outcome:
-    """Run until its time is over, or without a limit until nothing comes any more, or until it is interrupted.
+def run_until_done(
+    spark: SparkSession, spec: RunSpec, *, emit: Emit, on_plan: OnText, on_progress: OnText, as_json: bool
+) -> RunOutcome:
+    """Run for ``spec.limit_s``, or without a limit until the source has no more rows, or until Ctrl-C.
 
-    The time counts from the first micro-batch, as what comes before is Spark's own start. It fails with what Spark says
-    if the query fails.
+    The time counts from the first micro-batch, so that Spark's start-up does not shorten the run. ``emit`` receives
+    results for the console, ``on_plan`` the plan, ``on_progress`` a short text while the query runs. Raises
+    ``QueryFailed`` if the query fails.
     """
     scratch = tempfile.TemporaryDirectory(prefix="slackwater-run-", ignore_cleanup_errors=True)
-    with scratch as folder, _interruptions() as interrupted, warnings.catch_warnings():
-        # a stop in the middle of a micro-batch is none of the user's errors, and a failed query says why itself
+    with scratch as folder, _ctrl_c_sets_event() as interrupted, warnings.catch_warnings():
+        # stopping in the middle of a micro-batch makes toPandas warn; a query that fails raises its own error
         warnings.filterwarnings("ignore", message="toPandas attempted Arrow optimization")
-        plan, query = run.start(spark, Path(folder), emit, as_json)
+        plan, query = spec.start(spark, Path(folder), emit, as_json)
         try:
-            show(plan)
-            _wait(query, run.limit_s, tell, interrupted)
+            on_plan(plan)
+            _wait(query, spec.limit_s, on_progress, interrupted)
         except StreamingQueryException as error:
-            raise QueryFailed("query-failed", error_summary(error), "see what it names") from error
+            raise query_failed(error) from error
         finally:
             with suppress(Exception):
                 query.stop()
-        return Outcome(report(query), interrupted.is_set())
+        return RunOutcome(report(query), interrupted.is_set())
 
 
 @contextmanager
-def _interruptions() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, which would otherwise fall into the middle of a call to the JVM."""
-    asked = threading.Event()
+def _ctrl_c_sets_event() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event. A KeyboardInterrupt would break into a call to the JVM."""
+    interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield interrupted
         return
-    before = signal.signal(signal.SIGINT, lambda *_: asked.set())
+    previous = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     try:
-        yield asked
+        yield interrupted
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
-def _wait(query: StreamingQuery, limit_s: float | None, tell: Callable[[str], None], asked: threading.Event) -> None:
+def _wait(query: StreamingQuery, limit_s: float | None, on_progress: OnText, interrupted: threading.Event) -> None:
     if limit_s is None:
-        _until_nothing_comes(query, tell, asked)
+        _wait_for_last_row(query, on_progress, interrupted)
     else:
-        patience = clock.monotonic() + _FIRST_BATCH_S
-        while query.isActive and query.lastProgress is None and clock.monotonic() < patience and not asked.is_set():
+        deadline = clock.monotonic() + _FIRST_BATCH_TIMEOUT_S
+        while query.isActive and query.lastProgress is None and not interrupted.is_set():
+            if clock.monotonic() >= deadline:
+                break
             query.awaitTermination(1)
         end = clock.monotonic() + limit_s
-        while query.isActive and clock.monotonic() < end and not asked.is_set():
+        while query.isActive and clock.monotonic() < end and not interrupted.is_set():
             query.awaitTermination(1)
-            _tell(query, tell, timeout_s=0.0)
-    failure = None if asked.is_set() else query.exception()
+            _report_progress(query, on_progress, timeout_s=0.0)
+    failure = None if interrupted.is_set() else query.exception()
     if failure is not None:
         raise failure
 
 
-def _until_nothing_comes(query: StreamingQuery, tell: Callable[[str], None], asked: threading.Event) -> None:
-    """Until every row is committed and every heartbeat that follows from them has taken effect."""
+def _wait_for_last_row(query: StreamingQuery, on_progress: OnText, interrupted: threading.Event) -> None:
+    """Wait until every row is committed and every heartbeat that follows from the rows is in force."""
     failures: list[Exception] = []
 
-    def work() -> None:
+    def process_all() -> None:
         try:
             while query.isActive:
                 query.processAllAvailable()
-                batch = _tell(query, tell, timeout_s=30.0)
+                batch = _report_progress(query, on_progress, timeout_s=30.0)
                 query.processAllAvailable()
                 last = query.lastProgress
                 if last is None or int(last["batchId"]) == batch:
@@ -104,21 +107,22 @@ def _until_nothing_comes(query: StreamingQuery, tell: Callable[[str], None], ask
         except Exception as error:
             failures.append(error)
 
-    worker = threading.Thread(target=work, daemon=True)
+    worker = threading.Thread(target=process_all, daemon=True)
     worker.start()
-    while worker.is_alive() and not asked.is_set():
+    while worker.is_alive() and not interrupted.is_set():
         worker.join(0.1)
-    if failures and not asked.is_set():
+    if failures and not interrupted.is_set():
         raise failures[0]
 
 
-def _tell(query: StreamingQuery, tell: Callable[[str], None], timeout_s: float) -> int:
+def _report_progress(query: StreamingQuery, on_progress: OnText, timeout_s: float) -> int:
+    """Report rows or answers so far; return the last batch, whose decisions are published when this returns."""
     last = query.lastProgress
     batch = -1 if last is None else int(last["batchId"])
     trackers = completeness_trackers_of(str(query.id), batch, timeout_s=timeout_s)
     answers = [series.latest("standing") for series in standing_of(str(query.id), batch, timeout_s=0.0)]
     if answers:
-        tell(f"{sum(standing.evaluated for standing in answers if standing is not None):,} answers")
+        on_progress(f"{sum(standing.evaluated for standing in answers if standing is not None):,} answers")
     else:
-        tell(f"{sum(tracker.ledger.input for tracker in trackers):,} rows")
+        on_progress(f"{sum(tracker.ledger.input for tracker in trackers):,} rows")
     return batch

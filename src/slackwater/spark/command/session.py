@@ -1,4 +1,4 @@
-"""A Spark session for the command: local, quiet, and gone when it is done."""
+"""The local Spark session of the command."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from slackwater.errors import MissingRequirement
 
 @contextmanager
 def local_session(app: str, **conf: str) -> Iterator[SparkSession]:
-    """A session on all cores of this machine, whose log does not drown what the command prints."""
+    """A session on all cores of this machine (or on ``MASTER``), stopped at the end; ``conf`` overrides its settings.
+
+    Spark's log is off, so that it does not mix with the command's output.
+    """
     _require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # Spark's own workers warn about how Spark's own code calls pandas; nobody can act on that.
+    # Spark's workers warn about Spark's own use of pandas; users can do nothing about it.
     os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning:pyspark.worker")
     with _quiet_stderr():
         builder = SparkSession.builder.master(os.environ.get("MASTER", "local[*]")).appName(app)
@@ -31,8 +34,8 @@ def local_session(app: str, **conf: str) -> Iterator[SparkSession]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.shuffle.partitions": "2",
-            "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
-            "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # else measured after every row
+            "spark.python.authenticate.socketTimeout": "120s",  # Python workers start slowly on a busy machine
+            "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # a smaller limit is checked per row
             "spark.log.level": "OFF",
             **conf,
         }
@@ -51,19 +54,19 @@ def _require_java() -> None:
     home = os.environ.get("JAVA_HOME")
     if not (home and os.access(Path(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
         raise MissingRequirement(
-            "no-java", "there is no Java runtime on the PATH or in JAVA_HOME", "install one of version 17 or newer"
+            "no-java", "no Java runtime was found on the PATH or in JAVA_HOME", "install Java 17 or newer"
         )
 
 
 @contextmanager
 def _quiet_stderr() -> Iterator[None]:
-    """Before its log level can be set, a starting JVM writes to the descriptor that it inherits."""
+    """Send file descriptor 2 to /dev/null: a starting JVM inherits it and writes to it before its log level is set."""
     sys.stderr.flush()
-    kept = os.dup(2)
-    with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
+    saved = os.dup(2)
+    with Path(os.devnull).open("w") as devnull:
+        os.dup2(devnull.fileno(), 2)
         try:
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved, 2)
+            os.close(saved)

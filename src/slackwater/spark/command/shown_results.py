@@ -1,4 +1,4 @@
-"""Results that pass through our own hands on their way to the console, as a page can show them."""
+"""Results on their way to the console, as the live page shows them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 from slackwater.watching.series import MOST_SHOWN, Shown
 
 Show = Callable[[Shown], None]
-_MOST_COLUMNS = 8
-_LONGEST = 40
-_NEWEST_BY = ("window_end", "window")
+_MAX_COLUMNS = 8
+_MAX_TEXT = 40
+_WINDOW_COLUMNS = ("window_end", "window")
 
 
 def shown_of(rows: Iterable[Mapping[Any, Any]]) -> Shown:
-    """The results of the newest windows among a micro-batch's, newest first; texts are cut short.
+    """The newest windows among the rows of a micro-batch, newest first, as texts; long texts are cut.
 
     >>> shown_of([{"window_end": 1, "n": 2.5}, {"window_end": 2, "n": 1e6}]).rows
     (('2', '1,000,000'), ('1', '2.5'))
     """
-    every = list(rows)
-    if not every:
+    results = list(rows)
+    if not results:
         return Shown()
-    by = next((name for name in _NEWEST_BY if name in every[0]), None)
-    if by is not None and not any(row.get(by) is None for row in every):
-        every.sort(key=lambda row: _place(row[by]), reverse=True)
-    columns = tuple(every[0])[:_MOST_COLUMNS]
-    return Shown(columns, tuple(tuple(_text(row.get(name)) for name in columns) for row in every[:MOST_SHOWN]))
+    window = next((name for name in _WINDOW_COLUMNS if name in results[0]), None)
+    if window is not None and not any(row.get(window) is None for row in results):
+        results.sort(key=lambda row: _sort_key(row[window]), reverse=True)
+    columns = tuple(results[0])[:_MAX_COLUMNS]
+    return Shown(columns, tuple(tuple(_text(row.get(name)) for name in columns) for row in results[:MOST_SHOWN]))
 
 
-def _place(value: Any) -> Any:
-    """What a window is ordered by; in JSON its edges are texts, and it may be a struct."""
+def _sort_key(value: Any) -> Any:
+    """Orders windows. A window from JSON may be a struct; its text sorts by its start."""
     return value if isinstance(value, int | float | tuple | dt.datetime) else str(value)
 
 
@@ -45,4 +45,4 @@ def _text(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     text = str(value)
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"

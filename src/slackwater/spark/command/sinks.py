@@ -1,4 +1,4 @@
-"""Sinks of the command: the console, Parquet or JSON files; one for results and maybe one for late rows."""
+"""``--sink`` and ``--late-sink``: the console, Parquet files or JSON files."""
 
 from __future__ import annotations
 
@@ -21,27 +21,31 @@ Emit = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """Where results go."""
+    """Where results go: ``kind`` is console, parquet or json; ``where`` is the folder of a file sink."""
 
     kind: str
     where: str | None
 
     @classmethod
-    def of(cls, text: str, option: str = "--sink") -> Sink:
-        """A sink as it is written on the command line.
+    def parse(cls, text: str, option: str = "--sink") -> Sink:
+        """A sink from the text of ``option``.
 
-        >>> Sink.of("parquet:out")
+        >>> Sink.parse("parquet:out")
         Sink(kind='parquet', where='out')
         """
         kind, _, where = text.partition(":")
         if kind not in ("console", "parquet", "json") or (kind != "console") != bool(where):
             raise InvalidOption(
-                "unknown-sink", f"{option} {text} is none", "use console, parquet:FOLDER or json:FOLDER"
+                "unknown-sink", f"{option}: unknown sink `{text}`", "use console, parquet:FOLDER or json:FOLDER"
             )
         return cls(kind, where or None)
 
     def refuse_another_run(self, checkpoint: Path | None) -> None:
-        """Spark's file sink would take a new query's first batches for ones that it has already, and skip them."""
+        """Raise if the folder holds another run's results.
+
+        Spark's file sink would take the first batches of the new query for batches that it has already written, and
+        skip them.
+        """
         if self.where is None or (checkpoint is not None and checkpoint.exists()):
             return
         folder = Path(self.where)
@@ -53,20 +57,20 @@ class Sink:
             )
 
     def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool, show: Show) -> None:
-        """The rows of one micro-batch; a batch that is repeated after a crash replaces itself.
+        """Write the rows of one micro-batch. A batch repeated after a crash overwrites its first attempt.
 
-        What goes to the console can be shown elsewhere too: it is here already.
+        Rows on the console also go to ``show``, for the live page.
         """
         if self.where is not None:
             frame.write.mode("overwrite").format(self.kind).save(f"{self.where}/batch={batch}")
             return
         if as_json:
-            told = []
+            values = []
             for line in as_json_lines(frame):
                 emit(line)
-                told.append(json.loads(line))
-            if told:
-                show(shown_of(told))
+                values.append(json.loads(line))
+            if values:
+                show(shown_of(values))
             return
         rows = frame.drop("parts").toPandas()
         if len(rows):
@@ -75,7 +79,7 @@ class Sink:
 
 
 def as_json_lines(frame: DataFrame) -> Iterator[str]:
-    """A batch, row by row."""
+    """The rows of a frame as JSON texts."""
     lines = frame.select(F.to_json(F.struct(*(F.col(quoted(name)) for name in frame.columns))).alias("line"))
     return (str(row.line) for row in lines.toLocalIterator())
 
@@ -83,11 +87,11 @@ def as_json_lines(frame: DataFrame) -> Iterator[str]:
 def writer_to(
     result: DataFrame, sink: Sink, late: Sink | None, emit: Emit, as_json: bool, show: Show
 ) -> DataStreamWriter:
-    """The result on its way to its sinks: Spark's own file sink where there is one and it is of files."""
+    """The writer of ``result``: Spark's own file sink where it suffices, else ``foreachBatch``."""
     if late is None and sink.where is not None:
         return result.writeStream.format(sink.kind).option("path", sink.where)
 
-    def deliver(frame: DataFrame, batch: int) -> None:
+    def write_batch(frame: DataFrame, batch: int) -> None:
         if late is None:
             sink.write(frame, batch, emit, as_json, show)
             return
@@ -98,4 +102,4 @@ def writer_to(
         finally:
             frame.unpersist()
 
-    return result.writeStream.foreachBatch(deliver)
+    return result.writeStream.foreachBatch(write_batch)

@@ -1,4 +1,4 @@
-"""Sources of the command: files of a folder, the generator, or a recorded table."""
+"""``--source``: a folder of files, the generator, or a recorded table."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from slackwater.language import Measure
 from slackwater.plan import Catalog
 from slackwater.spark.worker.generator_source import SCHEMA, Readings, read_stream
 
-_FILES = ("json", "parquet", "csv")
-_WITHOUT_END = 2**62
-_DEFAULT_S = 60.0
+_FILE_FORMATS = ("json", "parquet", "csv")
+_UNBOUNDED_ROWS = 2**62
+_DEFAULT_LENGTH_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from. A recorded table is replayed as fast as it can be processed, in ``batches`` parts."""
+    """Where rows come from.
+
+    ``kind`` is a file format, ``generator`` or ``replay``; ``where`` is the folder, the rows per second, or the file.
+    A replay is cut into ``batches`` micro-batches and runs as fast as they can be processed.
+    """
 
     kind: str
     where: str
@@ -33,43 +37,43 @@ class Source:
     batches: int = 20
 
     @classmethod
-    def of(cls, text: str, schema: str | None, batches: int = 20) -> Source:
-        """A source as it is written on the command line.
+    def parse(cls, text: str, schema: str | None, batches: int = 20) -> Source:
+        """A source from the text of ``--source``.
 
-        >>> Source.of("generator:1000", None).kind
+        >>> Source.parse("generator:1000", None).kind
         'generator'
         """
         kind, _, where = text.partition(":")
-        if kind not in (*_FILES, "generator", "replay") or not where:
+        if kind not in (*_FILE_FORMATS, "generator", "replay") or not where:
             raise InvalidOption(
                 "unknown-source",
-                f"--source {text} is none",
+                f"unknown source `{text}`",
                 "use json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:RATE or replay:FILE",
             )
         if kind in ("json", "csv") and schema is None:
-            raise InvalidOption(
-                "no-schema", f"--source {text} needs the type of its rows", "add --schema 'ts TIMESTAMP'"
-            )
+            raise InvalidOption("no-schema", f"--source {text} needs a schema", "add --schema 'ts TIMESTAMP'")
         if kind == "generator" and not (where.isdigit() and int(where)):
-            raise InvalidOption("invalid-rate", f"--source {text}: {where} is no rate", "write generator:1000")
-        if kind in _FILES and not Path(where).is_dir():
-            raise InvalidData("no-such-folder", f"there is no folder {where}", "name the folder of the files")
+            raise InvalidOption(
+                "invalid-rate", f"--source {text}: {where} is not a positive whole number", "write generator:1000"
+            )
+        if kind in _FILE_FORMATS and not Path(where).is_dir():
+            raise InvalidData("no-such-folder", f"--source {text}: {where} is not a folder", "name the files' folder")
         if kind == "replay" and not Path(where).is_file():
-            raise InvalidData("no-such-file", f"there is no file {where}", "name a recorded table (Parquet)")
+            raise InvalidData("no-such-file", f"--source {text}: {where} is not a file", "name a Parquet file")
         return cls(kind, where, schema, batches)
 
     @property
-    def time(self) -> str | None:
-        """The time column, where the source itself knows it."""
+    def event_time(self) -> str | None:
+        """The event-time column, if the source determines it."""
         return "ts" if self.kind == "generator" else None
 
     @property
     def recorded(self) -> bool:
-        """Whether its end is the end of a recording, behind which nothing is known."""
+        """Whether the stream is a recording: nothing is known after its last row."""
         return self.kind == "replay"
 
     def columns(self) -> dict[str, Measure | None] | None:
-        """The columns of its rows and what they order by, where that can be told without Spark."""
+        """The columns and their measures, or None if only Spark can find them out."""
         try:
             if self.kind in ("parquet", "replay"):
                 schema = ds.dataset(self.where, format="parquet", partitioning="hive").schema
@@ -80,13 +84,14 @@ class Source:
             return None
 
     def read(self, spark: SparkSession, order: str | None, limit_s: float | None, scratch: Path) -> DataFrame:
-        """The source as a stream; without a limit the generator ends after a minute.
+        """The source as a streaming DataFrame.
 
-        A recording comes in the ``order`` of that column.
+        A replay is sorted by the column ``order`` and cut into files below ``scratch``. Without ``limit_s`` the
+        generator ends after a minute.
         """
         if self.kind == "generator":
             rate = int(self.where)
-            rows = int(rate * _DEFAULT_S) if limit_s is None else _WITHOUT_END
+            rows = int(rate * _DEFAULT_LENGTH_S) if limit_s is None else _UNBOUNDED_ROWS
             return read_stream(spark, Readings(rate, rows, int(clock.time() * 1e6), "steady"))
         if self.kind == "replay":
             return self._replay(spark, order, scratch / "replay")
@@ -96,11 +101,11 @@ class Source:
         return reader.schema(self.schema).format(self.kind).load(self.where)
 
     def _replay(self, spark: SparkSession, order: str | None, folder: Path) -> DataFrame:
-        """A recorded table, cut into micro-batches in the order of a column, or without one of the file."""
+        """Sort the file by ``order``, if it has that column, and write one file per micro-batch to ``folder``."""
         try:
             table = pq.read_table(self.where)
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidData("not-parquet", f"{self.where} is no Parquet file", "name a recorded table") from error
+            raise InvalidData("not-parquet", f"{self.where} is not a Parquet file", "name a Parquet file") from error
         if order is not None and order in table.column_names:
             table = table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")]))
         table = _times_in_utc(table)
@@ -109,13 +114,13 @@ class Source:
         for number, start in enumerate(range(0, len(table), size)):
             path = folder / f"{number:05d}.parquet"
             pq.write_table(table.slice(start, size), path)
-            os.utime(path, (number, number))  # Spark takes the oldest file first
+            os.utime(path, (number, number))  # Spark reads the oldest file first
         schema = spark.read.parquet(str(folder)).schema
         return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 def _times_in_utc(table: pa.Table) -> pa.Table:
-    """Times to the microsecond with a zone, which is what Spark takes for a point in time."""
+    """Timestamps in microseconds with a time zone: Spark reads others as TIMESTAMP_NTZ, or not at all."""
     for index, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             column = table.column(index).cast(pa.timestamp("us", tz=field.type.tz), safe=False)

@@ -1,4 +1,4 @@
-"""Static tables of the command: files that a query joins its stream with."""
+"""``--table``: static tables that a query joins with its stream."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from slackwater.errors import InvalidData, InvalidOption
 from slackwater.names import quoted
 from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
 
-_OPTIONS = {
+_READ_OPTIONS = {
     "parquet": {},
     "json": {},
-    # by position alone, a file with its columns in another order would be read without a word
+    # enforceSchema=false compares the header with the schema: columns in another order are an error, not wrong data
     "csv": {"header": "true", "inferSchema": "true", "enforceSchema": "false"},
 }
-_WRITTEN = re.compile(r"(?P<name>[^=(]+)(\((?P<schema>.+?)\))?=(?P<kind>\w+):(?P<where>.+)", re.DOTALL)
+_SYNTAX = re.compile(r"(?P<name>[^=(]+)(\((?P<schema>.+?)\))?=(?P<kind>\w+):(?P<where>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class StaticTable:
-    """A file, or a folder of files, under a name; types are inferred where no schema says them."""
+    """A file or a folder of files, registered under ``name``; without ``schema`` Spark infers the types."""
 
     name: str
     kind: str
@@ -32,41 +32,41 @@ class StaticTable:
     schema: str | None = None
 
     @classmethod
-    def of(cls, text: str) -> StaticTable:
-        """A table as it is written on the command line."""
-        said = _WRITTEN.fullmatch(text)
-        if said is None or said["kind"] not in _OPTIONS:
+    def parse(cls, text: str) -> StaticTable:
+        """A table from the text of ``--table``."""
+        match = _SYNTAX.fullmatch(text)
+        if match is None or match["kind"] not in _READ_OPTIONS:
             raise InvalidOption(
                 "wrong-table",
-                f"--table {text} names no table",
-                "write NAME=FORMAT:PATH, with parquet, json or csv, or NAME(column TYPE, …)=FORMAT:PATH",
+                f"--table {text} is not NAME=FORMAT:PATH with format parquet, json or csv",
+                "write NAME=FORMAT:PATH, or NAME(column TYPE, …)=FORMAT:PATH",
             )
-        table = cls(said["name"].strip().strip("`"), said["kind"], said["where"], said["schema"])
+        table = cls(match["name"].strip().strip("`"), match["kind"], match["where"], match["schema"])
         if not Path(table.where).exists():
             raise InvalidData(
-                "no-such-file", f"--table {table.name}: there is no {table.where}", "name a file or folder"
+                "no-such-file", f"--table {table.name}: {table.where} does not exist", "name a file or folder"
             )
         return table
 
     def register(self, spark: SparkSession) -> None:
-        """Make it a temporary view, read as it is now."""
-        reader = spark.read.format(self.kind).options(**_OPTIONS[self.kind])
+        """Create the temporary view ``name`` over the files."""
+        reader = spark.read.format(self.kind).options(**_READ_OPTIONS[self.kind])
         try:
             frame = (reader if self.schema is None else reader.schema(self.schema)).load(self.where)
-            frame.head(1)  # a file that cannot be read would else be found in the middle of the query
+            frame.head(1)  # report an unreadable file now, not in the middle of the query
         except SPARK_ERRORS as error:
             raise InvalidData(
                 "unreadable-table",
                 f"--table {self.name}: Spark cannot read {self.where} ({error_summary(error)})",
-                f"name files of the format {self.kind}, and columns in their order",
+                f"check that the files are {self.kind} and that the columns are in the schema's order",
             ) from error
         frame.createOrReplaceTempView(quoted(self.name))
 
 
 def static_tables(texts: Sequence[str]) -> tuple[StaticTable, ...]:
-    """Tables as they are written on the command line, each name once."""
+    """Tables from the texts of all ``--table`` options; a name may occur once."""
     tables: dict[str, StaticTable] = {}
-    for table in map(StaticTable.of, texts):
+    for table in map(StaticTable.parse, texts):
         if table.name.lower() in tables:
             raise InvalidOption("table-twice", f"--table {table.name} is given twice", "give each table once")
         tables[table.name.lower()] = table

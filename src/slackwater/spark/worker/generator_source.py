@@ -1,7 +1,7 @@
-"""A streaming source of sensor readings that arrive out of order, for demonstrations and benchmarks.
+"""A source of sensor readings that arrive out of order, for demonstrations and benchmarks.
 
-Row *i* arrives at ``start + i / rate`` and its event time lies a random lateness before that, so a run can be repeated
-row for row, as a stream or as a batch, from its options alone.
+Row *i* arrives at ``start + i / rate``; its event time is a random lateness earlier. The options determine every row,
+so a stream can be repeated exactly, as a stream or as a batch.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ _SPLIT = 25_000
 
 @dataclass(frozen=True)
 class Readings:
-    """What the generator produces: ``rows`` readings at ``rate_per_s``, from ``start_us`` on.
+    """``rows`` readings at ``rate_per_s``, from ``start_us`` on. ``shape`` is the course of their lateness.
 
-    ``steady``: lognormal lateness, median 150 ms. ``drifting``: the median rises eightfold over the run.
-    ``bursty``: every sixth part of the run begins with a burst of lateness five times as large.
-    ``tour``: a third of each.
+    - ``steady``: lognormal, median 150 ms
+    - ``drifting``: the median rises eightfold over the run
+    - ``bursty``: each sixth of the run starts with a burst of five times the lateness
+    - ``tour``: a third of the run each
     """
 
     rate_per_s: int
@@ -48,10 +49,10 @@ class Readings:
     seed: int = 0
 
     def lateness_us(self, first: int, last: int) -> NDArray[np.int64]:
-        """The lateness of rows ``first`` up to ``last``; the same for a row whichever range it is asked in."""
+        """Lateness of the rows ``[first, last)``. A row has the same lateness in every range that contains it."""
         blocks = range(first // _BLOCK, -(-last // _BLOCK))
-        drawn = np.concatenate([self._noise(block) for block in blocks]) if len(blocks) else np.empty(0)
-        noise = drawn[first - blocks.start * _BLOCK :][: last - first]
+        normal = np.concatenate([self._noise(block) for block in blocks]) if len(blocks) else np.empty(0)
+        noise = normal[first - blocks.start * _BLOCK :][: last - first]
         progress = np.arange(first, last) / max(self.rows, 1)
         return np.asarray(150_000.0 * self._scale(progress) * np.exp(0.8 * noise), dtype=np.int64)
 
@@ -72,7 +73,7 @@ class Readings:
         )
 
     def table(self, first: int, last: int) -> pa.RecordBatch:
-        """Rows ``first`` up to ``last`` in arrival order."""
+        """The rows ``[first, last)`` in arrival order."""
         index = np.arange(first, last, dtype=np.int64)
         arrived = self.start_us + index * 1_000_000 // self.rate_per_s
         micros = pa.timestamp("us", tz="UTC")
@@ -87,7 +88,7 @@ class Readings:
         )
 
     def arrived_by(self, now_us: int) -> int:
-        """How many rows have arrived by then."""
+        """The number of rows that have arrived at ``now_us``."""
         return min(self.rows, max(0, (now_us - self.start_us) * self.rate_per_s // 1_000_000))
 
 
@@ -128,7 +129,7 @@ class _StreamReader(_Rows, DataSourceStreamReader):
 
 
 class GeneratorSource(DataSource):
-    """``format("slackwater_generator")`` with the options of ``Readings``."""
+    """``format("slackwater_generator")``; its options are the fields of ``Readings``."""
 
     @classmethod
     def name(cls) -> str:
@@ -155,18 +156,18 @@ class GeneratorSource(DataSource):
 
 
 def read_stream(spark: SparkSession, readings: Readings) -> DataFrame:
-    """The readings as a stream: each is there once its arrival has come."""
+    """The readings as a stream: each row becomes available at its arrival time."""
     return _load(spark, readings, streaming=True)
 
 
 def read_batch(spark: SparkSession, readings: Readings) -> DataFrame:
-    """The same readings, all at once."""
+    """The same readings as a batch."""
     return _load(spark, readings, streaming=False)
 
 
 def _load(spark: SparkSession, readings: Readings, streaming: bool) -> DataFrame:
     if readings.shape not in SHAPES:
-        raise InvalidOption("unknown-shape", f"shape={readings.shape!r}", f"use one of: {', '.join(SHAPES)}")
+        raise InvalidOption("unknown-shape", f"unknown shape {readings.shape!r}", f"use one of: {', '.join(SHAPES)}")
     spark.dataSource.register(GeneratorSource)
     options = {name: str(getattr(readings, name)) for name in ("rate_per_s", "rows", "start_us", "shape", "seed")}
     return (spark.readStream if streaming else spark.read).format(FORMAT).options(**options).load()
