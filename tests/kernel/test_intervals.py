@@ -1,4 +1,4 @@
-"""MIN and MAX over many intervals, by cuts and by blocks, against one interval after another."""
+"""MIN and MAX over many intervals, by cuts and by blocks, equal a loop over the intervals."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def columns(draw: st.DrawFn) -> tuple[Floats, np.random.Generator]:
 
 @pytest.mark.parametrize("name", ["min", "max"])
 @given(columns(), st.integers(1, 3000), st.integers(1, 3))
-def test_windows_that_move_forward(
+def test_extremes_of_windows_that_move_forward(
     name: str, column: tuple[Floats, np.random.Generator], longest: int, groups: int
 ) -> None:
     values, rng = column
-    # as rows by group have them: no window reaches over the beginning of its group
+    # As in rows sorted by group: no window begins before its group does.
     begins = np.concatenate([[0], np.sort(rng.integers(0, len(values), groups - 1))])
     ends = np.arange(1, len(values) + 1)
     first = begins[np.searchsorted(begins, ends - 1, side="right") - 1]
@@ -44,7 +44,7 @@ def test_windows_that_move_forward(
 
 @pytest.mark.parametrize("name", ["min", "max"])
 @given(columns())
-def test_any_intervals(name: str, column: tuple[Floats, np.random.Generator]) -> None:
+def test_extremes_of_any_intervals(name: str, column: tuple[Floats, np.random.Generator]) -> None:
     values, rng = column
     low = rng.integers(0, len(values) + 1, 200)
     high = np.minimum(low + rng.integers(0, 400, 200), len(values))
@@ -53,7 +53,7 @@ def test_any_intervals(name: str, column: tuple[Floats, np.random.Generator]) ->
 
 @pytest.mark.parametrize("name", ["min", "max"])
 def test_long_windows_have_few_cuts(name: str) -> None:
-    # two groups, of which the second has fewer rows than a window
+    # Two groups; the second has fewer rows than a window.
     high = np.arange(1, 3501)
     low = np.where(high <= 3000, np.maximum(high - 1000, 0), 3000)
     cuts = _cuts(low, high)
@@ -67,9 +67,9 @@ def test_long_windows_have_few_cuts(name: str) -> None:
     ("low", "high"),
     [
         (np.arange(1000), np.arange(1000) + 100),  # short
-        (np.tile([0, 500], 500), np.full(1000, 1000)),  # to and fro
-        (np.arange(1000), np.maximum(np.arange(1000), 900)),  # empty ones
+        (np.tile([0, 500], 500), np.full(1000, 1000)),  # starts go back and forth
+        (np.arange(1000), np.maximum(np.arange(1000), 900)),  # some are empty
     ],
 )
-def test_other_intervals_have_none(low: Ints, high: Ints) -> None:
+def test_intervals_without_cuts(low: Ints, high: Ints) -> None:
     assert _cuts(low, high) is None

@@ -1,4 +1,4 @@
-"""The window operator against a definition that anybody can read, on drawn streams, cuts and heartbeats."""
+"""The window operator equals a plain definition of each window, on random streams, batches and heartbeats."""
 
 import itertools
 import math
@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.kernel.windows import Rows, WindowOperator, WindowSpec, aggregate_intervals, panes_of
+from slackwater.kernel.windows import (
+    Results,
+    Rows,
+    WindowOperator,
+    WindowSpec,
+    aggregate_intervals,
+    panes_of,
+    takes_panes,
+)
 
 NAMES = ("count", "sum", "avg", "min", "max", "var_pop", "stddev_samp")
 SPEC_AGGREGATES = (("count", -1), *((name, 0) for name in NAMES))
@@ -29,7 +37,7 @@ def fold(rows: list[Row]) -> tuple[float, ...]:
 
 
 def expected(spec: WindowSpec, rows: list[Row], heartbeat: int) -> list[Result]:
-    """The definition: ``rows`` are the on-time rows in arrival order; the sort below is stable, so ties keep it."""
+    """The definition. ``rows`` are the on-time rows in arrival order; the stable sort keeps that order for ties."""
     ordered = sorted(rows, key=lambda row: row[0])
     done = [row for row in ordered if row[0] < heartbeat]
     found: list[Result] = []
@@ -77,23 +85,49 @@ def columns_of(rows: list[Row]) -> Rows:
     return Rows.of([r[0] for r in rows], [r[1] for r in rows], ([r[2] for r in rows],))
 
 
+class Shard:
+    """A window operator, and the rows that wait for the heartbeat, as a Spark task has them.
+
+    Like Spark's tasks it reduces rows to panes where the window takes panes, before they wait.
+    """
+
+    def __init__(self, spec: WindowSpec, columns: int = 1) -> None:
+        self.operator = WindowOperator(spec, columns)
+        self.spec = spec
+        self.waiting = Rows.empty(self.operator.buffer.columns)
+
+    def push(self, rows: Rows, heartbeat: int) -> Results:
+        if takes_panes(self.spec):
+            rows = panes_of(self.spec, rows.take(rows.attribute >= self.operator.heartbeat))
+        return self.push_arranged(rows, heartbeat)
+
+    def push_arranged(self, rows: Rows, heartbeat: int) -> Results:
+        """Push rows, or panes where the window takes panes."""
+        heartbeat = max(heartbeat, self.operator.heartbeat)
+        rows = Rows.concat([self.waiting, rows], self.operator.buffer.columns)
+        passed = rows.attribute < heartbeat
+        self.waiting = rows.take(~passed)
+        return self.operator.advance(rows.take(passed), heartbeat)
+
+    def restart(self) -> None:
+        self.operator = WindowOperator(self.spec, 1).resume(self.operator.to_bytes())
+
+
 def run(
-    spec: WindowSpec, batches: list[tuple[list[Row], int]], slack: int | None = None, restart: bool = False
+    spec: WindowSpec, batches: list[tuple[list[Row], int]], restart: bool = False
 ) -> tuple[list[Result], list[Row], int]:
-    operator = WindowOperator(spec, 1, slack=slack, bucket_width=3)
+    """The results, the rows that were on time, and the last heartbeat."""
+    shard = Shard(spec)
     results: list[Result] = []
     accepted: list[Row] = []
     for rows, heartbeat in batches:
-        before = operator.heartbeat
-        accepted += [row for row in rows if row[0] >= before]
-        out, late = operator.push(columns_of(rows), heartbeat)
-        assert len(late) == sum(row[0] < before for row in rows)
+        accepted += [row for row in rows if row[0] >= shard.operator.heartbeat]
+        out = shard.push(columns_of(rows), heartbeat)
         folded = zip(*[a.tolist() for a in out.aggregates], strict=True)
         results += list(zip(out.start.tolist(), out.end.tolist(), out.keys.tolist(), folded, strict=True))
         if restart:
-            operator = WindowOperator(spec, 1, slack=slack, bucket_width=3).resume(operator.to_bytes())
-    assert operator.late + operator.on_time == sum(len(rows) for rows, _ in batches)
-    return results, accepted, operator.heartbeat
+            shard.restart()
+    return results, accepted, shard.operator.heartbeat
 
 
 def assert_same(found: list[Result], wanted: list[Result]) -> None:
@@ -133,63 +167,40 @@ specs = st.one_of(
 
 @settings(max_examples=250, deadline=None)
 @given(specs, streams, st.booleans())
-def test_every_window_once_and_right(spec: WindowSpec, batches: list[tuple[list[Row], int]], restart: bool) -> None:
+def test_every_window_comes_once_and_equals_the_definition(
+    spec: WindowSpec, batches: list[tuple[list[Row], int]], restart: bool
+) -> None:
     found, accepted, heartbeat = run(spec, batches, restart=restart)
     assert_same(found, expected(spec, accepted, heartbeat))
 
 
-@settings(max_examples=80, deadline=None)
-@given(specs, streams, st.integers(1, 6))
-def test_slack_caps_what_is_held(spec: WindowSpec, batches: list[tuple[list[Row], int]], slack: int) -> None:
-    operator = WindowOperator(spec, 1, slack=slack, bucket_width=3)
-    for batch, _ in batches:
-        operator.push(columns_of(batch))
-        held = operator.store.slack_rows().attribute
-        assert operator.store.held == len(held)
-        # Ties at the heartbeat stay: they are on time.
-        assert (held > operator.heartbeat).sum() <= slack
-
-
-def test_aurora_drops_what_is_more_than_n_positions_out_of_order() -> None:
-    """Kim 2007, Section 2: with SLACK n a row that n larger rows overtook is dropped."""
-    operator = WindowOperator(WindowSpec(10, aggregates=(("count", -1),)), 0, slack=2)
-    for at in (1, 3, 4, 5):
-        operator.push(Rows.of([at]))
-    _, late = operator.push(Rows.of([2]))
-    assert late.attribute.tolist() == [2]
-    _, late = operator.push(Rows.of([3]))
-    assert len(late) == 0  # a tie at the heartbeat
-
-
-def test_rows_from_the_future_and_far_gaps_are_kept_apart() -> None:
-    spec = WindowSpec(10, 5, aggregates=(("count", -1),))
-    operator = WindowOperator(spec, 0, bucket_width=1)
-    out, _ = operator.push(Rows.of([1, 10**15, 2]), 20)
+def test_windows_across_large_gaps() -> None:
+    shard = Shard(WindowSpec(10, 5, aggregates=(("count", -1),)), columns=0)
+    out = shard.push(Rows.of([1, 10**15, 2]), 20)
     assert (out.end.tolist(), out.aggregates[0].tolist()) == ([5, 10], [2.0, 2.0])
-    out, _ = operator.push(Rows.of([10**9]), 10**9 + 5)
+    out = shard.push(Rows.of([10**9]), 10**9 + 5)
     assert out.end.tolist() == [10**9 + 5]
-    out, _ = operator.push(Rows.of([]), 10**15 + 10)
+    out = shard.push(Rows.of([]), 10**15 + 10)
     assert out.end.tolist() == [10**9 + 10, 10**15 + 5, 10**15 + 10]
 
 
-def test_huge_keys_do_not_overflow() -> None:
+def test_a_huge_span_of_many_groups_does_not_overflow() -> None:
     spec = WindowSpec(10, aggregates=(("sum", 0),))
     operator = WindowOperator(spec, 1)
     at = [0, 10**17, 10**17 + 5] * 100
     keys = list(itertools.chain.from_iterable([k] * 3 for k in range(100)))
-    out, _ = operator.push(Rows.of(at, keys, ([1.0] * 300,)), 2 * 10**17)
+    out = operator.advance(Rows.of(at, keys, ([1.0] * 300,)), 2 * 10**17)
     assert sorted(out.aggregates[0].tolist()) == [1.0] * 200 + [2.0] * 100
 
 
 @pytest.mark.parametrize("slide", [None, 10])
-def test_the_record_store_keeps_no_more_than_the_wait_and_a_window(slide: int | None) -> None:
-    operator = WindowOperator(WindowSpec(100, slide, aggregates=(("max", 0),)), 1)
+def test_the_window_buffer_keeps_the_rows_of_one_window(slide: int | None) -> None:
+    shard = Shard(WindowSpec(100, slide, aggregates=(("max", 0),)))
     rng = np.random.default_rng(7)
     for i in range(200):
         at = i * 10 + rng.integers(0, 50, 10)
-        operator.push(Rows.of(at, None, (rng.normal(size=10),)), i * 10 - 30)
-    assert len(operator.store.window) <= 130
-    assert operator.store.held <= 130
+        shard.push(Rows.of(at, None, (rng.normal(size=10),)), i * 10 - 30)
+    assert len(shard.operator.buffer.rows) <= 130
 
 
 @settings(max_examples=60, deadline=None)
@@ -208,33 +219,25 @@ def test_aggregates_of_intervals_of_any_length(size: int, seed: int, name: str) 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(-5, 30), streams)
-def test_panes_made_elsewhere_give_the_same(slide: int, landmark: int, batches: list[tuple[list[Row], int]]) -> None:
+def test_panes_made_by_two_tasks_give_the_same_results(
+    slide: int, landmark: int, batches: list[tuple[list[Row], int]]
+) -> None:
     spec = WindowSpec(0, slide, aggregates=SPEC_AGGREGATES, landmark=landmark)
-    whole, parted = WindowOperator(spec, 1), WindowOperator(spec, 1)
+    whole, parted = Shard(spec), Shard(spec)
     for batch, heartbeat in batches:
         rows = columns_of(batch)
-        on_time = rows.take(rows.attribute >= whole.heartbeat)
-        parts = [panes_of(spec, on_time.take(slice(i, None, 2))) for i in range(2)]  # as two tasks make them
-        found, _ = whole.push(rows, heartbeat)
-        again = parted.push_panes(Rows.concat(parts, parted.store.columns), heartbeat)
+        on_time = rows.take(rows.attribute >= whole.operator.heartbeat)
+        parts = [panes_of(spec, on_time.take(slice(i, None, 2))) for i in range(2)]
+        found = whole.push(rows, heartbeat)
+        again = parted.push_arranged(Rows.concat(parts, parted.operator.buffer.columns), heartbeat)
         assert (found.end.tolist(), found.keys.tolist()) == (again.end.tolist(), again.keys.tolist())
         for one, other in zip(found.aggregates, again.aggregates, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-    assert whole.on_time - parted.on_time == sum(row[0] < landmark for row in _accepted(batches))
 
 
-def _accepted(batches: list[tuple[list[Row], int]]) -> list[Row]:
-    heartbeat, found = -(2**62), []
-    for batch, asked in batches:
-        found += [row for row in batch if row[0] >= heartbeat]
-        heartbeat = max(heartbeat, asked)
-    return found
-
-
-def test_a_pane_of_a_step_that_came_out_is_late() -> None:
+def test_a_pane_of_an_emitted_step_is_left_out() -> None:
     spec = WindowSpec(0, slide=10, aggregates=(("sum", 0),), landmark=0)
     operator = WindowOperator(spec, columns=1)
-    operator.push_panes(panes_of(spec, Rows.of([3, 12], values=([1.0, 2.0],))), heartbeat=20)
-    found = operator.push_panes(panes_of(spec, Rows.of([4, 21], values=([5.0, 7.0],))), heartbeat=30)
+    operator.advance(panes_of(spec, Rows.of([3, 12], values=([1.0, 2.0],))), heartbeat=20)
+    found = operator.advance(panes_of(spec, Rows.of([4, 21], values=([5.0, 7.0],))), heartbeat=30)
     assert (found.end.tolist(), found.aggregates[0].tolist()) == ([30], [10.0])
-    assert (operator.on_time, operator.late) == (3, 1)

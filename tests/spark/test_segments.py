@@ -1,4 +1,4 @@
-"""Segments of panes: by way of them each pane reaches each of its windows once, and in time."""
+"""Through segments each pane reaches each of its windows once, and before the window is due."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_each_pane_reaches_its_windows_once(
 ) -> None:
     pane = pane_ms * MS_US
     sliding = Sliding(panes_a_window * pane, panes_a_slide * pane, pane)
-    # on time, and behind a heartbeat that has passed it by up to more than a window
+    # Panes on time, and panes that the heartbeat passed, by up to a whole window and more.
     given = [(number * pane, behind) for number in range(first, first + 9) for behind in (-MS_US, 0, 700, 5 * pane)]
     given.append((first * pane, sliding.length))
     rows = [(end, end + behind) for end, behind in given]
@@ -41,9 +41,9 @@ def test_each_pane_reaches_its_windows_once(
     for close, first_end, last_end, end, lifted in found:
         reached[end, lifted] += range(first_end, last_end + 1, sliding.slide)
         if last_end <= lifted:
-            assert close == lifted, "a window that was published keeps the time of its late pane"
+            assert close == lifted, "an emitted window keeps the time of its late pane"
         else:
-            # not before the pane itself, so that Spark keeps it; before its first window is due
+            # Not before the pane itself, or Spark drops it; and before its first window is due.
             assert lifted - MS_US < close <= first_end - MS_US
     for (end, lifted), ends in reached.items():
         start = end - pane
@@ -52,7 +52,7 @@ def test_each_pane_reaches_its_windows_once(
         assert sorted(ends) == sorted(expected), (end, lifted)
 
 
-def test_segments_are_few(spark: SparkSession) -> None:
+def test_the_number_of_segments_per_pane(spark: SparkSession) -> None:
     sliding = Sliding(600_000_000, 1_000_000, 1_000_000)
     panes = spark.range(1000, 1100).selectExpr("id * 1000000 AS end", "timestamp_micros(id * 1000000 - 1000) AS close")
     assert segments_of(panes, sliding, 24, [], []).count() / 100 == pytest.approx(24 + 600 / 24, abs=2)

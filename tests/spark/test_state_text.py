@@ -1,4 +1,4 @@
-"""State as text: the same bytes back, in characters that are one byte each."""
+"""State written as text comes back unchanged; the text is ASCII and little longer than the bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_same_bytes_come_back(state: bytes, codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 6, 7, 8, 100_000])
-def test_it_takes_a_seventh_more_than_the_bytes(size: int) -> None:
+def test_the_text_is_at_most_a_seventh_longer_than_the_bytes(size: int) -> None:
     state = bytes(hash((place, size)) % 251 for place in range(size))
-    longest = (16 + size + size / 255 + 16 + 7) / 7 * 8  # lz4 makes what it cannot compress a little longer
+    longest = (16 + size + size / 255 + 16 + 7) / 7 * 8  # lz4 makes incompressible data slightly longer
     assert from_text(as_text(state)) == state and len(as_text(state)) <= longest

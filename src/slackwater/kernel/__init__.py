@@ -1,1 +1,1 @@
-"""Vectorised kernels that a task runs on its shard; they know nothing of Spark."""
+"""Vectorised numpy code that runs inside Spark tasks: windows and standing queries. It does not import Spark."""

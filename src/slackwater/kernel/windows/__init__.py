@@ -1,14 +1,12 @@
-"""Vectorised kernels: what a task runs on its shard, without Spark."""
+"""Windows over rows in any order: the operator that a task runs on its shard."""
 
 from slackwater.kernel.windows.generator import Results, WindowSpec, generate
 from slackwater.kernel.windows.intervals import AGGREGATES, aggregate_intervals
 from slackwater.kernel.windows.operator import WindowOperator, panes_of, takes_panes
-from slackwater.kernel.windows.record_store import RecordStore
 from slackwater.kernel.windows.rows import Rows
 
 __all__ = [
     "AGGREGATES",
-    "RecordStore",
     "Results",
     "Rows",
     "WindowOperator",

@@ -1,4 +1,4 @@
-"""The window generator of Kim 2010, Fig. 2: which rows make each window, and its aggregates."""
+"""The window generator of Kim 2010, Fig. 2: the rows of each window, and its aggregates."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from numpy.typing import NDArray
 from slackwater.kernel.windows.intervals import aggregate_intervals
 from slackwater.kernel.windows.rows import Floats, Ints, Rows, group_begins
 
-_STRETCH = 1 << 14  # rows: what is made of so many on the way stays in the cache
-_LARGE = 1 << 13  # rows of a group that is worth calls of its own, since nothing need tell its rows from others
+_CHUNK_ROWS = 1 << 14  # intermediate arrays of this many rows stay in the cache
+_LARGE_GROUP_ROWS = 1 << 13  # a group this large is a chunk of its own, which needs no search by group
 _MOST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
 class WindowSpec:
-    """A window: ``length`` on the attribute or in tuples, ``slide`` likewise (None: one result per row).
+    """A window and its aggregates.
 
-    ``per_key`` lets tuples be counted per group. ``aggregates`` are (name, index of its input). With a
-    ``landmark`` the window begins there and has no length; with SLIDE it then has a result for each step in which
-    rows came.
+    :param length: the extent, in units of the attribute, or in tuples; ignored if there is a landmark.
+    :param slide: the distance between windows, in the same unit; None gives one result per row.
+    :param tuples: ``length`` and ``slide`` count tuples.
+    :param per_key: tuples are counted per group, not in the whole stream.
+    :param aggregates: pairs of (name, index of the input column); index -1 is COUNT(*).
+    :param landmark: all windows begin here. With SLIDE there is a result for each step that has rows.
     """
 
     length: int
@@ -35,16 +38,16 @@ class WindowSpec:
 
     @property
     def grouped(self) -> bool:
-        """Whether its rows are best kept by group: each window is one group's, of a stretch of the attribute."""
+        """Whether rows are kept by group: each window holds rows of one group and a range of the attribute."""
         return not self.tuples and self.landmark is None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """One entry a result: the window's start and end, its group, and the aggregates.
+    """Results as columns: the window's start and end, its group, and the aggregates.
 
-    Per row the window is (start, end]; with SLIDE it is [start, end). For tuples start and end are the
-    attribute of the first and last row.
+    A window per row is (start, end]. A window with SLIDE is [start, end). For tuples, start and end are the attributes
+    of the first and the last row.
     """
 
     start: Ints
@@ -56,32 +59,36 @@ class Results:
         return len(self.end)
 
     def parts(self, most: int) -> Iterator[Results]:
-        """The results in pieces of at most so many."""
+        """Split the results into parts of at most ``most``."""
         for start in range(0, len(self), most):
             part = slice(start, start + most)
             yield Results(self.start[part], self.end[part], self.keys[part], tuple(c[part] for c in self.aggregates))
 
 
 def generate(
-    spec: WindowSpec, window: Rows, fresh: NDArray[np.bool_], after: int | None, heartbeat: int, seen: Ints
+    spec: WindowSpec, rows: Rows, fresh: NDArray[np.bool_], after: int | None, heartbeat: int, tuples_before: Ints
 ) -> Results:
-    """The results that the ``fresh`` rows of the ``window`` buffer complete; it is grouped where the spec says so.
+    """The results that became complete when the heartbeat rose from ``after`` to ``heartbeat``.
 
-    For time windows with SLIDE these are the windows that end above ``after`` and at or below ``heartbeat``.
-    ``seen`` holds how many tuples came before the window buffer (per group if the spec counts so).
+    :param rows: the window buffer: sorted by group and attribute if ``spec.grouped``, else by attribute.
+    :param fresh: marks the rows that the heartbeat has passed since ``after``.
+    :param after: the previous heartbeat, or None if there was none.
+    :param tuples_before: for windows of tuples, the number of tuples before each row.
     """
     if spec.tuples:
-        return _tuples(spec, window, int(np.count_nonzero(fresh)), seen)
-    codes = _codes(window.keys)
+        if spec.per_key:
+            return _tuples_per_group(spec, rows, int(np.count_nonzero(fresh)), tuples_before)
+        return _tuples(spec, rows, int(np.count_nonzero(fresh)), tuples_before)
+    codes = _group_codes(rows.keys)
     if spec.slide is None:
-        return _per_row(spec, window, codes, fresh)
-    group, ends = _ends(window.attribute, codes, spec.length, spec.slide, after, heartbeat)
-    low, high = _found(window.attribute, codes, group, ends - spec.length, ends)
-    return _results(spec, window, low, high, ends - spec.length, ends, window.keys[low])
+        return _per_row(spec, rows, codes, fresh)
+    group, ends = _window_ends(rows.attribute, codes, spec.length, spec.slide, after, heartbeat)
+    low, high = _first_at_or_above(rows.attribute, codes, group, ends - spec.length, ends)
+    return _results(spec, rows, low, high, ends - spec.length, ends, rows.keys[low])
 
 
-def _codes(keys: Ints) -> Ints:
-    """The groups of rows that are in their order, counted from 0."""
+def _group_codes(keys: Ints) -> Ints:
+    """The group of each row, numbered from 0. Rows are sorted by group."""
     if not len(keys) or keys[0] == keys[-1]:
         return np.zeros(len(keys), dtype=np.int64)
     begins = group_begins(keys)
@@ -89,54 +96,56 @@ def _codes(keys: Ints) -> Ints:
 
 
 def _per_row(spec: WindowSpec, rows: Rows, group: Ints, fresh: NDArray[np.bool_]) -> Results:
-    """The windows (t − length, t] of the fresh rows, in their order: by group, then by time."""
+    """The windows (t − length, t] of the fresh rows, in the order of the rows: by group, then by time."""
     count = int(np.count_nonzero(fresh))
     at, keys = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    found = tuple(np.empty(count) for _ in spec.aggregates)
+    answers = tuple(np.empty(count) for _ in spec.aggregates)
     done = 0
-    for part in _stretches(group):
-        some, own = rows.take(part), group[part]
-        mine = _places(fresh[part])
-        here = some.attribute[mine]
-        if own[0] == own[-1]:
-            low = np.searchsorted(some.attribute, here - spec.length + 1)
+    for part in _chunks(group):
+        chunk, codes = rows.take(part), group[part]
+        new = _selection(fresh[part])
+        ends = chunk.attribute[new]
+        if codes[0] == codes[-1]:
+            low = np.searchsorted(chunk.attribute, ends - spec.length + 1)
         else:
-            (low,) = _found(some.attribute, own - own[0], own[mine] - own[0], here - spec.length + 1)
-        answers = slice(done, done + len(here))
-        at[answers], keys[answers] = here, some.keys[mine]
-        for column, answer in zip(_aggregates(spec, some, low, _ties_end(some, own)[mine]), found, strict=True):
-            answer[answers] = column
-        done += len(here)
-    return Results(at - spec.length, at, keys, found)
+            (low,) = _first_at_or_above(
+                chunk.attribute, codes - codes[0], codes[new] - codes[0], ends - spec.length + 1
+            )
+        out = slice(done, done + len(ends))
+        at[out], keys[out] = ends, chunk.keys[new]
+        for column, answer in zip(_aggregates(spec, chunk, low, _ties_end(chunk, codes)[new]), answers, strict=True):
+            answer[out] = column
+        done += len(ends)
+    return Results(at - spec.length, at, keys, answers)
 
 
-def _places(chosen: NDArray[np.bool_]) -> Ints | slice:
-    """Where it is true; as a slice, which copies nothing, if those are neighbours."""
-    places = np.flatnonzero(chosen)
-    if len(places) and int(places[-1]) - int(places[0]) + 1 == len(places):
-        return slice(int(places[0]), int(places[-1]) + 1)
-    return places
+def _selection(chosen: NDArray[np.bool_]) -> Ints | slice:
+    """The index of the true entries; a slice, which copies nothing, if they are neighbours."""
+    index = np.flatnonzero(chosen)
+    if len(index) and int(index[-1]) - int(index[0]) + 1 == len(index):
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
 
 
-def _stretches(group: Ints) -> list[slice]:
-    """Whole groups: a large one alone, small ones together; rows are in the order of groups."""
+def _chunks(group: Ints) -> list[slice]:
+    """Chunks of whole groups: a large group alone, small groups together. Rows are sorted by group."""
     if not len(group):
         return []
     begins = group_begins(group)
     ends = np.append(begins[1:], len(group))
-    large = ends - begins >= _LARGE
+    large = ends - begins >= _LARGE_GROUP_ROWS
     last = large | np.append(large[1:], True)
-    last[:-1] |= np.diff(ends // _STRETCH) > 0
+    last[:-1] |= np.diff(ends // _CHUNK_ROWS) > 0
     return [slice(start, end) for start, end in itertools.pairwise([0, *ends[last].tolist()])]
 
 
 def _ties_end(rows: Rows, group: Ints) -> Ints:
-    """Behind the last row of each row's instant and group; rows are in order."""
+    """For each row, the index after the last row of the same instant and group. Rows are sorted by both."""
     same = rows.attribute[1:] == rows.attribute[:-1]
     if group[0] != group[-1]:
         same[group_begins(group)[1:] - 1] = False
     ends = np.arange(1, len(rows) + 1)
-    tied = np.flatnonzero(same)  # to the row behind them
+    tied = np.flatnonzero(same)  # rows whose next row is of the same instant
     if len(tied):
         last = np.flatnonzero(np.diff(tied, append=-1) != 1)
         ends[tied] = np.repeat(tied[last] + 2, np.diff(last, prepend=-1))
@@ -148,7 +157,7 @@ def _one_group(rows: Rows) -> bool:
 
 
 def _by_key(rows: Rows) -> tuple[Ints, Ints]:
-    """The order by group, then as it is (by the attribute); and each row's group, counted from 0."""
+    """The stable order by group, and the group of each row, numbered from 0."""
     if _one_group(rows):
         return np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
     low, high = int(rows.keys.min()), int(rows.keys.max())
@@ -159,8 +168,11 @@ def _by_key(rows: Rows) -> tuple[Ints, Ints]:
     return np.argsort(codes, kind="stable"), codes.astype(np.int64)
 
 
-def _found(attribute: Ints, codes: Ints, group: Ints, *edges: Ints) -> tuple[Ints, ...]:
-    """Where the first row of each group at or above each edge stands; rows are ordered by (group, attribute)."""
+def _first_at_or_above(attribute: Ints, codes: Ints, group: Ints, *edges: Ints) -> tuple[Ints, ...]:
+    """The index of the first row of ``group[i]`` at or above ``edge[i]``, for each of the ``edges``.
+
+    Rows are sorted by (``codes``, ``attribute``).
+    """
     if not len(attribute) or not len(group):
         return tuple(np.zeros(len(group), dtype=np.int64) for _ in edges)
     base = int(min(attribute.min(), *(edge.min() for edge in edges)))
@@ -169,34 +181,34 @@ def _found(attribute: Ints, codes: Ints, group: Ints, *edges: Ints) -> tuple[Int
     if groups == 1:
         return tuple(np.searchsorted(attribute, edge) for edge in edges)
     if span < _MOST // groups:
-        # One number per (group, attribute), in the same order: one search for all groups.
-        line = codes * span + (attribute - base)
-        return tuple(np.searchsorted(line, group * span + (edge - base)) for edge in edges)
+        # One number per (group, attribute), in the same order: one search serves all groups.
+        numbers = codes * span + (attribute - base)
+        return tuple(np.searchsorted(numbers, group * span + (edge - base)) for edge in edges)
     found = tuple(np.zeros(len(group), dtype=np.int64) for _ in edges)
     begins = np.searchsorted(codes, np.arange(groups + 1))
-    for number in np.unique(group).tolist():
-        part, mine = attribute[begins[number] : begins[number + 1]], group == number
-        for places, edge in zip(found, edges, strict=True):
-            places[mine] = begins[number] + np.searchsorted(part, edge[mine])
+    for code in np.unique(group).tolist():
+        part, chosen = attribute[begins[code] : begins[code + 1]], group == code
+        for index, edge in zip(found, edges, strict=True):
+            index[chosen] = begins[code] + np.searchsorted(part, edge[chosen])
     return found
 
 
-def _ends(
+def _window_ends(
     attribute: Ints, codes: Ints, length: int, slide: int, after: int | None, heartbeat: int
 ) -> tuple[Ints, Ints]:
-    """Every (group, end) of a window that holds a row, ends after ``after`` and is complete at ``heartbeat``."""
+    """Group and end of every window that has a row and ends in (``after``, ``heartbeat``]; sorted by end."""
     if not len(attribute):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     pane = int(np.gcd(length, slide))
     number = attribute // pane
-    # Rows are ordered by (group, attribute): a pane begins where either changes.
+    # Rows are sorted by (group, attribute): a pane begins where either changes.
     begins = np.empty(len(number), dtype=bool)
     begins[0] = True
     np.not_equal(number[1:], number[:-1], out=begins[1:])
     begins[1:] |= codes[1:] != codes[:-1]
     panes, owner = number[begins] * pane, codes[begins]
     steps = np.arange(-(-length // slide)) * slide
-    # Windows start at multiples of SLIDE, as Spark's do.
+    # Windows start at multiples of SLIDE, as in Spark.
     ends = (panes // slide * slide)[:, None] - steps + length
     good = (ends <= heartbeat) & (panes[:, None] < ends)
     if after is not None:
@@ -210,38 +222,38 @@ def _ends(
     return group[first], ends[first]
 
 
-def _tuples(spec: WindowSpec, window: Rows, fresh: int, seen: Ints) -> Results:
-    """Windows of the last n tuples, of the whole stream or per group."""
-    if spec.per_key:
-        order, codes = _by_key(window)
-        rows, group = window.take(order), codes[order]
-        first = np.searchsorted(group, group)
-        position = np.arange(len(order))
-        new = order >= len(window) - fresh
-        number = seen[order] + 1  # of each row in its group, from 1
-        mine = position[new & ((number % (spec.slide or 1)) == 0)]
-        low = np.maximum(mine - spec.length + 1, first[mine])
-        emitted = np.argsort(order[mine], kind="stable")
-        mine, low = mine[emitted], low[emitted]
-        at = rows.attribute
-        return _results(spec, rows, low, mine + 1, at[low], at[mine], rows.keys[mine])
+def _tuples_per_group(spec: WindowSpec, window: Rows, fresh: int, tuples_before: Ints) -> Results:
+    """Windows of the last n tuples of each group, for the last ``fresh`` rows."""
+    order, codes = _by_key(window)
+    rows, group = window.take(order), codes[order]
+    first = np.searchsorted(group, group)
+    number = tuples_before[order] + 1  # of each row in its group, from 1
+    last = np.flatnonzero((order >= len(window) - fresh) & ((number % (spec.slide or 1)) == 0))
+    low = np.maximum(last - spec.length + 1, first[last])
+    by_time = np.argsort(order[last], kind="stable")
+    last, low = last[by_time], low[by_time]
+    at = rows.attribute
+    return _results(spec, rows, low, last + 1, at[low], at[last], rows.keys[last])
+
+
+def _tuples(spec: WindowSpec, window: Rows, fresh: int, tuples_before: Ints) -> Results:
+    """Windows of the last n tuples of the whole stream, for the last ``fresh`` rows, with a result per group."""
     total = len(window)
     last = np.arange(total - fresh, total)
-    last = last[((seen[last] + 1) % (spec.slide or 1)) == 0] if fresh else last
+    last = last[((tuples_before[last] + 1) % (spec.slide or 1)) == 0] if fresh else last
     begin = np.maximum(last - spec.length + 1, 0)
     at = window.attribute
     if _one_group(window):
-        keys = window.keys[last]
-        return _results(spec, window, begin, last + 1, at[begin], at[last], keys)
+        return _results(spec, window, begin, last + 1, at[begin], at[last], window.keys[last])
     order, codes = _by_key(window)
     rows, group = window.take(order), codes[order]
     if spec.slide is None:
-        chosen, own = np.arange(len(last)), codes[last]
+        chosen, wanted = np.arange(len(last)), codes[last]
     else:
         groups = np.arange(int(codes.max()) + 1)
-        chosen, own = np.repeat(np.arange(len(last)), len(groups)), np.tile(groups, len(last))
-    # Inside a group the rows keep their place in the whole order, so a place is searched like an attribute.
-    low, high = _found(order.astype(np.int64), group, own, begin[chosen], last[chosen] + 1)
+        chosen, wanted = np.repeat(np.arange(len(last)), len(groups)), np.tile(groups, len(last))
+    # Inside a group the rows keep their order, so their index in the whole stream can be searched like an attribute.
+    low, high = _first_at_or_above(order.astype(np.int64), group, wanted, begin[chosen], last[chosen] + 1)
     some = high > low
     low, high, chosen = low[some], high[some], chosen[some]
     return _results(spec, rows, low, high, at[begin[chosen]], at[last[chosen]], rows.keys[low])
@@ -252,10 +264,10 @@ def _results(spec: WindowSpec, rows: Rows, low: Ints, high: Ints, start: Ints, e
 
 
 def _aggregates(spec: WindowSpec, rows: Rows, low: Ints, high: Ints) -> tuple[Floats, ...]:
-    found = []
-    for name, column in spec.aggregates:
-        if name == "count" and column < 0:
-            found.append((high - low).astype(np.float64))
-        else:
-            found.append(aggregate_intervals(name, rows.values[column], low, high))
-    return tuple(found)
+    """Each aggregate over the rows ``low[i]:high[i]``."""
+    return tuple(
+        (high - low).astype(np.float64)
+        if name == "count" and column < 0
+        else aggregate_intervals(name, rows.values[column], low, high)
+        for name, column in spec.aggregates
+    )

@@ -1,4 +1,4 @@
-"""Aggregates over many overlapping intervals of one sorted column, all at once."""
+"""Aggregates over many overlapping intervals of one column, computed together."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from slackwater.kernel.windows.rows import Floats, Ints
 
 _BLOCK = 64
-_LONG = 512  # rows: a cut costs as much as by blocks some hundreds of them do
+_ROWS_PER_CUT = 512  # one cut costs about as much as this many rows do by blocks
 
 
 def aggregate_intervals(name: str, values: Floats, low: Ints, high: Ints) -> Floats:
-    """The aggregate of ``values[low[i]:high[i]]`` for every i; NaN values are nulls and are left out.
+    """The aggregate ``name`` of ``values[low[i]:high[i]]`` for every i. NaN values are nulls and are skipped.
 
-    It costs O(rows + intervals); MIN and MAX a little more for intervals of many blocks. Sums are taken around the
-    column's middle, so that they do not drown in a large offset; they are
-    exact for whole numbers below 2⁵³, and otherwise as good as a sum of all rows.
+    The cost is O(rows + intervals); MIN and MAX cost slightly more for intervals of many blocks. Sums are differences
+    of prefix sums around the column's mean, which keeps precision where values have a large offset. Sums of integers
+    below 2⁵³ are exact; other sums have the rounding error of a sum over all rows.
 
     >>> aggregate_intervals("max", np.array([3.0, 1.0, 2.0]), np.array([0, 1]), np.array([2, 3]))
     array([3., 2.])
@@ -27,15 +27,15 @@ def aggregate_intervals(name: str, values: Floats, low: Ints, high: Ints) -> Flo
     return AGGREGATES[name](values, low, high)
 
 
-def _prefix(values: Floats) -> Floats:
+def _prefix_sums(values: Floats) -> Floats:
     sums = np.empty(len(values) + 1)
     sums[0] = 0.0
     np.cumsum(values, out=sums[1:])
     return sums
 
 
-def _between(values: Floats, low: Ints, high: Ints) -> Floats:
-    sums = _prefix(values)
+def _interval_sums(values: Floats, low: Ints, high: Ints) -> Floats:
+    sums = _prefix_sums(values)
     return sums[high] - sums[low]
 
 
@@ -43,11 +43,11 @@ def _count(values: Floats, low: Ints, high: Ints) -> Floats:
     nulls = np.isnan(values)
     if not nulls.any():
         return (high - low).astype(np.float64)
-    return _between((~nulls).astype(np.float64), low, high)
+    return _interval_sums((~nulls).astype(np.float64), low, high)
 
 
 def _around_centre(values: Floats) -> tuple[Floats, float]:
-    """The values less their middle, a whole number; nulls are zero."""
+    """The values minus their rounded mean, and that mean. Nulls become zero."""
     middle = float(np.mean(values)) if len(values) else 0.0
     if np.isfinite(middle):
         return values - np.round(middle), float(np.round(middle))
@@ -60,14 +60,14 @@ def _around_centre(values: Floats) -> tuple[Floats, float]:
 def _sum(values: Floats, low: Ints, high: Ints) -> Floats:
     count = _count(values, low, high)
     around, centre = _around_centre(values)
-    return np.where(count > 0, _between(around, low, high) + centre * count, np.nan)
+    return np.where(count > 0, _interval_sums(around, low, high) + centre * count, np.nan)
 
 
 def _avg(values: Floats, low: Ints, high: Ints) -> Floats:
     count = _count(values, low, high)
     around, centre = _around_centre(values)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return _between(around, low, high) / count + centre
+        return _interval_sums(around, low, high) / count + centre
 
 
 def _spread(sample: bool, root: bool) -> Callable[[Floats, Ints, Ints], Floats]:
@@ -75,8 +75,8 @@ def _spread(sample: bool, root: bool) -> Callable[[Floats, Ints, Ints], Floats]:
         count = _count(values, low, high)
         around, _ = _around_centre(values)
         with np.errstate(invalid="ignore", divide="ignore"):
-            total = _between(around, low, high)
-            squares = np.maximum(_between(around * around, low, high) - total * total / count, 0.0)
+            total = _interval_sums(around, low, high)
+            squares = np.maximum(_interval_sums(around * around, low, high) - total * total / count, 0.0)
             answer = np.where(count > sample, squares / (count - sample), np.nan)
         return np.sqrt(answer) if root else answer
 
@@ -84,7 +84,7 @@ def _spread(sample: bool, root: bool) -> Callable[[Floats, Ints, Ints], Floats]:
 
 
 def _extreme(better: np.ufunc, worst: float) -> Callable[[Floats, Ints, Ints], Floats]:
-    """MIN or MAX: by cuts where the intervals move forward together and are long, else by blocks."""
+    """MIN or MAX: by cuts if the intervals are long and move forward together, else by blocks."""
 
     def extreme(values: Floats, low: Ints, high: Ints) -> Floats:
         if not len(values) or not len(low):
@@ -105,14 +105,14 @@ def _extreme(better: np.ufunc, worst: float) -> Callable[[Floats, Ints, Ints], F
 
 
 def _cuts(low: Ints, high: Ints) -> Ints | None:
-    """DueMask of which every interval has exactly one inside or at an edge, unless they would be many.
+    """Positions such that every interval contains or touches exactly one; None if there are none, or too many.
 
-    There are such only if no interval begins or ends before the one in front of it. A cut is then where the last of
-    those ends that the cut before it touches: whatever begins later ends no earlier.
+    They exist only if neither the starts nor the ends of the intervals ever decrease. The next cut is the end of the
+    last interval that the current cut touches, because every later interval ends there or after it.
     """
     if np.any(low[1:] < low[:-1]) or np.any(high[1:] < high[:-1]) or np.any(high <= low):
         return None
-    most = len(low) // _LONG
+    most = len(low) // _ROWS_PER_CUT
     if (int(high[-1]) - int(low[0])) > most * float(np.mean(high - low)):
         return None
     cuts, touched = [int(low[0])], int(np.searchsorted(low, low[0], side="right"))
@@ -126,9 +126,9 @@ def _cuts(low: Ints, high: Ints) -> Ints | None:
 
 
 def _by_cuts(better: np.ufunc, worst: float, values: Floats, low: Ints, high: Ints, cuts: Ints) -> Floats:
-    """An interval is what is left of its cut and what is right of it: both are the best so far, from the cut outwards.
+    """Combine the running extremes from each interval's cut to its two ends.
 
-    van Herk 1992, Gil & Werman 1993, for intervals of any length: two comparisons a row, whatever the length.
+    van Herk 1992, Gil & Werman 1993, for intervals of any length: two comparisons per row, whatever the length.
     """
     rightwards, leftwards = np.empty(len(values)), np.empty(len(values))
     for start, end in itertools.pairwise([*cuts.tolist(), int(high[-1])]):
@@ -142,46 +142,49 @@ def _by_cuts(better: np.ufunc, worst: float, values: Floats, low: Ints, high: In
 
 
 def _by_blocks(better: np.ufunc, worst: float, values: Floats, low: Ints, high: Ints) -> Floats:
-    """An interval is the end of one block, whole blocks, and the beginning of another; NaN where it is empty.
+    """Split each interval into the end of one block, whole blocks, and the start of another; NaN if it is empty.
 
-    Whole blocks are looked up in a sparse table, which is a block's length shorter than one of all rows; and so are
-    intervals inside one block.
+    Whole blocks are looked up in a sparse table over blocks, which is 64 times smaller than one over rows. Intervals
+    inside one block use a sparse table over rows.
     """
     answer = np.full(len(low), np.nan)
     grid = np.full((-(-len(values) // _BLOCK), _BLOCK), worst)
     table = grid.ravel()
     table[: len(values)] = values
     first, last = low // _BLOCK, (high - 1) // _BLOCK
-    wide = _places(first < last)
+    wide = _selection(first < last)
     if wide is not None:
         to_here = better.accumulate(grid, axis=1)
         from_here = better.accumulate(grid[:, ::-1], axis=1)[:, ::-1].ravel()
         found = better(from_here[low[wide]], to_here.ravel()[high[wide] - 1])
-        whole = _places(last[wide] - first[wide] > 1)
+        whole = _selection(last[wide] - first[wide] > 1)
         if whole is not None:
             inner = _from_table(better, to_here[:, -1], first[wide][whole] + 1, last[wide][whole])
             found[whole] = better(found[whole], inner)
         answer[wide] = found
-    narrow = _places((first == last) & (high > low))
+    narrow = _selection((first == last) & (high > low))
     if narrow is not None:
         answer[narrow] = _from_table(better, table, low[narrow], high[narrow])
     return answer
 
 
-def _places(chosen: NDArray[np.bool_]) -> Ints | slice | None:
-    """Where it is true: everywhere, somewhere, or nowhere."""
-    places = np.flatnonzero(chosen)
-    if len(places) == len(chosen):
+def _selection(chosen: NDArray[np.bool_]) -> Ints | slice | None:
+    """The index of the true entries; a full slice if all are true, None if none is."""
+    index = np.flatnonzero(chosen)
+    if len(index) == len(chosen):
         return slice(None)
-    return places if len(places) else None
+    return index if len(index) else None
 
 
 def _from_table(better: np.ufunc, table: Floats, low: Ints, high: Ints) -> Floats:
-    """The best of each interval, by a sparse table: level k holds the best of 2ᵏ neighbours, and two cover any."""
+    """The extreme of each interval by a sparse table: level k holds the extreme of 2ᵏ neighbours.
+
+    Two entries of one level cover any interval. Levels are built one after another and only where needed.
+    """
     answer = np.empty(len(low))
     level_of = np.frexp((high - low).astype(np.float64))[1] - 1
     wanted = np.bincount(level_of)
-    spare = (np.empty_like(table), np.empty_like(table))  # fresh memory a level costs more than the work
+    spare = (np.empty_like(table), np.empty_like(table))  # a fresh array per level would cost more than filling it
     for level in range(len(wanted)):
         if level:
             step = 1 << (level - 1)

@@ -1,4 +1,4 @@
-"""Rows put in order: by the windowing attribute, or by group and then the attribute; ties stay as they are."""
+"""Stable sorts of rows: by the windowing attribute, or by group and then by the attribute."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ from numpy.typing import NDArray
 
 from slackwater.kernel.windows.rows import Ints, Rows, group_begins
 
-_WORD = 64
+_WORD_BITS = 64
+_FEW_RUNS = 64  # numpy merges this many sorted runs faster than a radix sort takes
 
 
 def in_order(rows: Rows) -> Rows:
-    """The rows by their attribute."""
+    """Sort the rows by the attribute. Ties keep their order."""
     at = rows.attribute
-    if np.all(at[1:] >= at[:-1]):
+    descents = int(np.count_nonzero(at[1:] < at[:-1]))
+    if not descents:
         return rows
-    low, high = int(at.min()), int(at.max())
-    return rows.take(stable_order(at, low, high - low + 1))
+    if descents < _FEW_RUNS:
+        return rows.take(np.argsort(at, kind="stable"))
+    return rows.take(_stable_order(at))
 
 
 def by_group(rows: Rows) -> tuple[Rows, Ints]:
-    """The rows by group, then by their attribute; and where each of them stood.
+    """Sort the rows by group, then by the attribute. Also returns the old index of each row.
 
-    Group, attribute and place are one number each, if they fit one: numpy sorts numbers several times as fast as it
-    finds their order, and two of the columns come out of them again.
+    If group, attribute and index fit into 63 bits together, they are sorted as one integer: numpy sorts values several
+    times faster than it computes an argsort, and the sorted columns can be read back from the integers.
 
-    >>> rows, places = by_group(Rows.of([5, 3, 4], [1, 0, 1]))
-    >>> rows.keys.tolist(), rows.attribute.tolist(), places.tolist()
+    >>> rows, index = by_group(Rows.of([5, 3, 4], [1, 0, 1]))
+    >>> rows.keys.tolist(), rows.attribute.tolist(), index.tolist()
     ([0, 1, 1], [3, 4, 5], [1, 2, 0])
     """
     count = len(rows)
@@ -37,65 +40,68 @@ def by_group(rows: Rows) -> tuple[Rows, Ints]:
     least, first = int(rows.keys.min()), int(rows.attribute.min())
     group_bits = (int(rows.keys.max()) - least).bit_length()
     at_bits = (int(rows.attribute.max()) - first).bit_length()
-    place_bits = (count - 1).bit_length()
+    index_bits = (count - 1).bit_length()
     if not group_bits and np.all(rows.attribute[1:] >= rows.attribute[:-1]):
         return rows, np.arange(count)
-    if group_bits + at_bits + place_bits > _WORD - 1:
+    if group_bits + at_bits + index_bits > _WORD_BITS - 1:
         order = np.lexsort((rows.attribute, rows.keys))
         return rows.take(order), order
-    line = (rows.keys - least) << at_bits
-    line |= rows.attribute - first
-    line <<= place_bits
-    line |= np.arange(count)
-    line.sort()
-    order = line & ((1 << place_bits) - 1)
-    line >>= place_bits
-    at = (line & ((1 << at_bits) - 1)) + first
-    line >>= at_bits
-    line += least
-    return Rows(at, line, tuple(column[order] for column in rows.values)), order
+    packed = (rows.keys - least) << at_bits
+    packed |= rows.attribute - first
+    packed <<= index_bits
+    packed |= np.arange(count)
+    packed.sort()
+    order = packed & ((1 << index_bits) - 1)
+    packed >>= index_bits
+    at = (packed & ((1 << at_bits) - 1)) + first
+    packed >>= at_bits
+    packed += least
+    return Rows(at, packed, tuple(column[order] for column in rows.values)), order
 
 
-def behind_by_group(old: Rows, new: Rows) -> tuple[Rows, NDArray[np.bool_]]:
-    """Of each group the old rows and behind them the new ones, and which are new; both are by group.
+def append_by_group(old: Rows, new: Rows) -> tuple[Rows, NDArray[np.bool_]]:
+    """Append the new rows of each group to its old rows. Both inputs are sorted by group; so is the result.
 
-    >>> rows, is_new = behind_by_group(Rows.of([1, 2], [0, 1]), Rows.of([3, 4], [0, 2]))
+    The second result marks the new rows.
+
+    >>> rows, is_new = append_by_group(Rows.of([1, 2], [0, 1]), Rows.of([3, 4], [0, 2]))
     >>> rows.attribute.tolist(), rows.keys.tolist(), is_new.tolist()
     ([1, 3, 2, 4], [0, 0, 1, 2], [False, True, False, True])
     """
     if not len(old) or not len(new):
         return (new if len(new) else old), np.full(len(old) + len(new), len(new) > 0)
-    # How many there are of each group, by turns: old, new, old, new …
-    (some, counts), (others, further) = _groups(old.keys), _groups(new.keys)
-    groups = np.union1d(some, others)
-    lengths = np.zeros((len(groups), 2), dtype=np.int64)
-    lengths[np.searchsorted(groups, some), 0] = counts
-    lengths[np.searchsorted(groups, others), 1] = further
+    (old_groups, old_counts), (new_groups, new_counts) = _groups(old.keys), _groups(new.keys)
+    groups = np.union1d(old_groups, new_groups)
+    lengths = np.zeros((len(groups), 2), dtype=np.int64)  # per group: old rows, new rows
+    lengths[np.searchsorted(groups, old_groups), 0] = old_counts
+    lengths[np.searchsorted(groups, new_groups), 1] = new_counts
     is_new = np.repeat(np.tile([False, True], len(groups)), lengths.ravel())
     is_old = ~is_new
 
-    def joined(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-        column = np.empty(len(is_new), dtype=one.dtype)
-        column[is_old], column[is_new] = one, other
+    def interleaved(before: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
+        column = np.empty(len(is_new), dtype=before.dtype)
+        column[is_old], column[is_new] = before, after
         return column
 
-    values = tuple(joined(one, other) for one, other in zip(old.values, new.values, strict=True))
+    values = tuple(interleaved(before, after) for before, after in zip(old.values, new.values, strict=True))
     keys = np.repeat(groups, lengths.sum(axis=1))
-    return Rows(joined(old.attribute, new.attribute), keys, values), is_new
+    return Rows(interleaved(old.attribute, new.attribute), keys, values), is_new
 
 
 def _groups(keys: Ints) -> tuple[Ints, Ints]:
-    """The groups of rows that are in their order, and how many rows each has."""
+    """The keys of the groups and their row counts. Rows are sorted by group."""
     begins = group_begins(keys)
     return keys[begins], np.diff(begins, append=len(keys))
 
 
-def stable_order(attribute: Ints, start: int, width: int) -> Ints:
-    """The order of numbers from ``start`` on, less than ``width`` above it; those that are equal stay as they are."""
-    if width <= 1 << 16:
-        return np.argsort((attribute - start).astype(np.uint16), kind="stable")
-    if width <= 1 << 32:  # two passes of the radix sort, low half first
-        offset = attribute - start
+def _stable_order(attribute: Ints) -> Ints:
+    """The stable argsort of integers, by radix sort where their spread fits 32 bits."""
+    least = int(attribute.min())
+    spread = int(attribute.max()) - least
+    if spread < 1 << 16:
+        return np.argsort((attribute - least).astype(np.uint16), kind="stable")
+    if spread < 1 << 32:  # two passes, low half first: numpy has a radix sort for 16 bits only
+        offset = attribute - least
         order = np.argsort((offset & 0xFFFF).astype(np.uint16), kind="stable")
         return order[np.argsort((offset[order] >> 16).astype(np.uint16), kind="stable")]
     return np.argsort(attribute, kind="stable")

@@ -1,27 +1,27 @@
-"""Rows reduced to panes: what a landmark window with SLIDE needs of them, one entry a group and step."""
+"""Panes: partial aggregates of rows per group and step, enough for a landmark window with SLIDE."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from slackwater.kernel.windows.rows import Floats, Rows
+from slackwater.kernel.windows.rows import Floats, Ints, Rows
 
-PARTS = 5  # of each column: how many are known, their sum, their squares around their mean, the least, the most
+PARTS = 5  # per value column: count of known values, sum, squares around the mean, minimum, maximum
 MERGEABLE = frozenset(
     ("count", "sum", "avg", "min", "max", "var_pop", "var_samp", "stddev_pop", "stddev_samp")
-)  # not first and last: a pane does not know the order of its rows
+)  # FIRST and LAST cannot be merged: a pane does not know the order of its rows
 
 
 def pane_columns(columns: int) -> int:
-    """How many columns panes have, where rows have so many."""
+    """The number of value columns in panes of rows with ``columns`` value columns."""
     return 1 + PARTS * columns
 
 
 def to_panes(rows: Rows, origin: int, slide: int) -> Rows:
-    """The panes of the rows, by steps of ``slide`` from ``origin`` on; rows below it are left out.
+    """Aggregate the rows by group and by step of ``slide``, counted from ``origin``. Rows below it are left out.
 
-    A pane's attribute is the last instant of its step; its values are the number of its rows, then the parts of each
-    column. It costs a sort of the rows by group and step.
+    A pane's attribute is the last instant of its step. Its values are its number of rows, then ``PARTS`` values per
+    column. The cost is one sort of the rows by group and step.
 
     >>> panes = to_panes(Rows.of([0, 4, 7], values=([1.0, 3.0, 5.0],)), 0, 5)
     >>> panes.attribute.tolist(), [column.tolist() for column in panes.values]
@@ -42,7 +42,7 @@ def to_panes(rows: Rows, origin: int, slide: int) -> Rows:
     return Rows(origin + (step[begins] + 1) * slide - 1, keys[begins], tuple(values))
 
 
-def _parts(column: Floats, begins: np.ndarray, sizes: np.ndarray) -> list[Floats]:
+def _parts(column: Floats, begins: Ints, sizes: Ints) -> list[Floats]:
     if not len(begins):
         return [np.zeros(0) for _ in range(PARTS)]
     known = ~np.isnan(column)

@@ -1,10 +1,10 @@
-"""Keys as one text, whatever and however many they are: JSON that is read back as the very same values."""
+"""Group keys as one JSON text. Any number of keys of any type comes back unchanged."""
 
 from __future__ import annotations
 
 from slackwater.names import literal
 
-# Spark's own formats cut times to milliseconds, and local times of long ago have offsets of seconds.
+# Spark's default formats cut timestamps to milliseconds. UTC avoids historical zone offsets with seconds.
 OPTIONS = {
     "timeZone": "UTC",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -13,12 +13,12 @@ OPTIONS = {
 
 
 def as_json(struct: str) -> str:
-    """Spark SQL that makes a text of a struct."""
+    """Spark SQL that turns a struct into text."""
     return f"to_json({struct}, {_map({'ignoreNullFields': 'false', **OPTIONS})})"
 
 
 def from_json(text: str, schema: str) -> str:
-    """Spark SQL that reads it back."""
+    """Spark SQL that turns the text back into a struct of the given schema."""
     return f"from_json({text}, {literal(schema)}, {_map(OPTIONS)})"
 
 

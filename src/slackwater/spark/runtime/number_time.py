@@ -1,8 +1,8 @@
-"""Numbers as event times: what orders a stream by a number instead of a time.
+"""Event times for streams that are ordered by a number.
 
-A number is so many milliseconds after an origin, so that Spark's whole event-time machinery works on order IDs. The
-origin lies well above the epoch, below which Spark takes every row for late; and it is a multiple of SLIDE, so that
-windows start at multiples of SLIDE in numbers too.
+The number is taken as milliseconds after an origin, so that Spark's event-time operators work on order IDs. The origin
+lies well above the epoch, because Spark treats every row below the epoch as late. It is a multiple of SLIDE, so that
+windows start at multiples of SLIDE.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from slackwater.names import quoted
 from slackwater.plan import Plan
 from slackwater.units import MS_US
 
-NUMBER_TIME = "__sw_number_time"
 _ORIGIN = 100_000_000_000
 
 
 def origin_of(plan: Plan) -> int:
-    """The number's origin, in milliseconds."""
+    """The event time of the number 0, in milliseconds."""
     slide = plan.window.slide
     if slide is None or slide.measure is not Measure.NUMBER:
         return _ORIGIN
@@ -28,13 +27,13 @@ def origin_of(plan: Plan) -> int:
 
 
 def number_time(plan: Plan) -> Column:
-    """The windowing attribute as an event time."""
+    """The numeric windowing attribute as an event time."""
     assert plan.attribute is not None
     return F.timestamp_millis(F.col(quoted(plan.attribute)).cast("bigint") + F.lit(origin_of(plan)))
 
 
 def edge_sql(plan: Plan, event_us: str) -> str:
-    """An event time in microseconds, as the user's own: a timestamp, or a number."""
+    """Spark SQL that turns an event time in microseconds into a timestamp, or back into the user's number."""
     if plan.measure is Measure.NUMBER:
         return f"({event_us} DIV {MS_US} - {origin_of(plan)})"
     return f"timestamp_micros({event_us})"

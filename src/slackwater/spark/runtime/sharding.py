@@ -1,8 +1,9 @@
-"""Keys that Spark's hash partitioning spreads evenly over tasks.
+"""Shard keys that Spark's hash partitioning spreads evenly over tasks.
 
-Few shards hashed over few partitions collide: four of them on two partitions are often three and one, and the task
-with three is waited for. The keys chosen here fall one after another into the partitions, whatever their number, as
-long as it divides ``PERIOD`` (all up to 10, and 12, 14, 15, 16, 20, 24 …); with any other number they spread by chance.
+With arbitrary keys, a few shards often collide: of four shards on two partitions, three may land on one, and the
+micro-batch waits for that task. The keys chosen here go to partitions 0, 1, 2, … in turn, for every number of
+partitions that divides ``PERIOD`` (all up to 10, and 12, 14, 15, 16, 20, 24 …). With other numbers they spread at
+random.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ _SEED = 42
 
 
 def shard_keys(shards: int) -> list[int]:
-    """A key for each shard; the same ones always, so that a checkpoint finds its state.
+    """One key per shard. The keys never change, because checkpoints refer to them.
 
     >>> shard_keys(3) == shard_keys(5)[:3]
     True
     """
     candidates = np.arange(64 * PERIOD, dtype=np.int32)
-    place = np.mod(murmur3(candidates).astype(np.int64), PERIOD)
-    first = np.full(PERIOD, -1, dtype=np.int64)
-    first[place[::-1]] = candidates[::-1]
+    remainder = np.mod(murmur3(candidates).astype(np.int64), PERIOD)
+    first = np.full(PERIOD, -1, dtype=np.int64)  # the first candidate with each remainder
+    first[remainder[::-1]] = candidates[::-1]
     return [int(key) for key in first[:shards]]
 
 
 def murmur3(values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Spark's ``hash`` of integers."""
+    """Spark's ``hash`` of 32-bit integers."""
     with np.errstate(over="ignore"):
         k = values.view(np.uint32) * np.uint32(0xCC9E2D51)
         k = _rotated(k, 15) * np.uint32(0x1B873593)

@@ -1,4 +1,4 @@
-"""Types as Spark SQL reads them back, whatever the fields in them are called."""
+"""Type names that Spark SQL can parse, whatever the fields in them are called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slackwater.names import quoted
 
 
 def type_text(kind: DataType) -> str:
-    """A type in the words of Spark SQL; ``simpleString`` leaves the names of fields unquoted.
+    """The Spark SQL text of a type, with quoted field names; ``simpleString`` does not quote them.
 
     >>> from pyspark.sql.types import LongType
     >>> type_text(StructType().add("a b", LongType()))

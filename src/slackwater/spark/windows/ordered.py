@@ -40,14 +40,14 @@ from slackwater.spark.runtime.sharding import shard_keys
 from slackwater.spark.runtime.types import type_text
 from slackwater.spark.windows.checkpoint_guard import state_identity
 from slackwater.spark.windows.plain_types import plain_types
-from slackwater.spark.worker.packed_rows import PACKED_SCHEMA, RESULTS_SCHEMA, packer, result_opener
+from slackwater.spark.worker.packed_rows import PACKED_SCHEMA, RESULTS_SCHEMA, results_unpacker, rows_packer
 from slackwater.spark.worker.settle import settle_worker
-from slackwater.spark.worker.shard_step import STATE_FIELDS, advance_shard
+from slackwater.spark.worker.shard_step import ShardState, advance_shard
 from slackwater.units import MS_US
 
 _NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
 _VIEWS = itertools.count()
-_STATE = StructType([StructField(name, StringType()) for name in STATE_FIELDS])
+_STATE = StructType([StructField(name, StringType()) for name in ShardState._fields])
 
 
 def ordered_windows(
@@ -64,7 +64,7 @@ def ordered_windows(
     # Where panes will do, the task that read the rows makes them: next to nothing travels, and waits.
     reduce = partial(panes_of, window) if takes_panes(window) else None
     numbers = shard_keys(shards if plan.sharded else 1)
-    pack = packer(numbers, window.grouped, reduce)
+    pack = rows_packer(numbers, window.grouped, reduce)
     packed_rows = rows.select("at", "key", *inputs).mapInArrow(pack, PACKED_SCHEMA)
     held = state_identity(plan) | {"shards": str(len(numbers))}
     told = partial(_to_every_shard, numbers)
@@ -88,10 +88,10 @@ def ordered_windows(
     known = not window.tuples and window.landmark is None
     opening = ["end bigint NOT NULL", "key bigint NOT NULL" if group.whole else "key string", *values]
     if known:
-        opened = packed_rows.mapInArrow(result_opener(group.whole, starts=False), ", ".join(opening))
+        opened = packed_rows.mapInArrow(results_unpacker(group.whole, starts=False), ", ".join(opening))
         opened = opened.selectExpr("*", f"end - {window.length}L AS start")
     else:
-        opened = packed_rows.mapInArrow(result_opener(group.whole), ", ".join(["start bigint NOT NULL", *opening]))
+        opened = packed_rows.mapInArrow(results_unpacker(group.whole), ", ".join(["start bigint NOT NULL", *opening]))
     results = _lowered(plan, opened, group, types)
     # HAVING judges results one by one, and what it leaves out is not published
     return results if shape.having is None else observe_results(results, promise.name)

@@ -18,7 +18,8 @@ from slackwater.promises import Completeness, Duration
 from slackwater.spark.completeness.api import new_promise, observed_events
 from slackwater.spark.completeness.heartbeat_stream import under_heartbeat
 from slackwater.spark.windows.sql import DEFAULT_SHARDS
-from slackwater.spark.worker.delivery_step import EVENT_COLUMN, deliver_shard
+from slackwater.spark.worker.columns import EVENT_US
+from slackwater.spark.worker.delivery_step import deliver_shard
 from slackwater.spark.worker.settle import settle_worker
 
 _STATE = StructType([StructField("rows", StringType())])
@@ -64,7 +65,7 @@ def ordered(
     shard = F.pmod(F.xxhash64(*keys), F.lit(shards)) if keys else F.lit(0).cast("bigint")
     on_time = (
         observed_events(spark, events, promise, arrival)
-        .where(f"{EVENT_COLUMN} >= coalesce(__sw_heartbeat_us, {EVENT_COLUMN})")
+        .where(f"{EVENT_US} >= coalesce(__sw_heartbeat_us, {EVENT_US})")
         .drop("__sw_heartbeat_us")
         .withColumn("__sw_shard", shard)
     )

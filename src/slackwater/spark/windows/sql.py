@@ -18,7 +18,7 @@ from slackwater.plan.shape import around_rows
 from slackwater.spark.completeness.api import new_promise, observed_events, promised_events
 from slackwater.spark.completeness.source_heartbeats import with_punctuations
 from slackwater.spark.runtime.catalog import describe, registration_of, table_of
-from slackwater.spark.runtime.number_time import NUMBER_TIME, number_time
+from slackwater.spark.runtime.number_time import number_time
 from slackwater.spark.runtime.results import observe_results
 from slackwater.spark.runtime.sharding import MOST_SHARDS
 from slackwater.spark.standing.sql import standing_query
@@ -26,6 +26,7 @@ from slackwater.spark.timeliness.api import DEFAULT_SPARK_LAW, with_max_delay
 from slackwater.spark.windows.late_rows import with_late_rows
 from slackwater.spark.windows.native_panes import native_windows
 from slackwater.spark.windows.ordered import landmark_us, ordered_windows
+from slackwater.spark.worker.columns import NUMBER_TIME
 
 DEFAULT_SHARDS = 16
 _VIEWS = itertools.count()

@@ -1,6 +1,6 @@
-"""Names of the columns that Slackwater adds to rows inside a plan; all begin with ``__sw_``.
+"""Names of the columns that Slackwater adds to rows inside a plan.
 
-They never reach a result. A user's own column must not begin with the prefix.
+They never reach a result. All begin with ``__sw_``; a column of the user must not.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ PREFIX = "__sw_"
 EVENT_US = "__sw_event_us"
 """The event time in microseconds."""
 ARRIVAL_US = "__sw_arrival_us"
-"""The arrival in microseconds; the time of the micro-batch where the row has none."""
+"""The arrival in microseconds, or the time of the micro-batch if the row has no arrival."""
 CLOCK_US = "__sw_clock_us"
-"""The arrival where it may move the arrival clock, else null."""
+"""The arrival if it may move the arrival clock, else null."""
 HEARTBEAT_US = "__sw_heartbeat_us"
 """The heartbeat that judges the row."""
 CELL = "__sw_cell"
@@ -26,10 +26,10 @@ SHED = "__sw_shed"
 COIN = "__sw_coin"
 """A random number per row; rows below the shed ratio are shed."""
 PANE_END = "__sw_end"
-"""Where the row's pane (or window) ends, in microseconds."""
+"""The end of the row's pane or window, in microseconds."""
 CLOSE = "__sw_close"
-"""The event time under which Spark keeps the row's group."""
+"""The event time of the row's pane or window for Spark: it is emitted when the watermark reaches this."""
 SHARD = "__sw_shard"
 """The shard that a row goes to."""
 SHARD_COUNTS = "__sw_told"
-"""What a shard of standing queries did in a micro-batch."""
+"""What a shard of standing queries did in the micro-batch."""

@@ -1,7 +1,7 @@
-"""Rows on their way to their shard and results on their way back, packed: to Spark a parcel is one value.
+"""Rows on their way to a shard, and results on their way back, packed into one value for Spark.
 
-Spark would shuffle, sort and convert row by row, and back again. What is left of that is a copy of each column, where
-rows are handed to the task that packs them, and where results are read out of their parcels.
+Spark would otherwise shuffle, sort and convert them row by row. Packed, the remaining cost is a copy of each column
+when rows are packed and when results are unpacked.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,160 +28,170 @@ _ARROW_SCHEMA = pa.schema(
     {"time": pa.timestamp("us", tz="UTC"), "shard": pa.int32(), "first": pa.int64(), "rows": pa.string()}
 )
 _ROWS_AT_ONCE = 1 << 19
-_CLOSE = 1 << 16  # numbers this close are counted in an array, which takes less than looking each of them up
+_MAX_DENSE_SPAN = 1 << 16  # integer keys within this span are coded by an array, which is faster than a dictionary
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Key = str | int | None
-Packed = tuple[int, str]
-"""The least attribute of its rows; their keys and themselves, arranged, as text, since it may wait as it is."""
+Reduce = Callable[[Rows], Rows]
+MapBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def packer(
-    numbers: list[int], grouped: bool, reduce: Callable[[Rows], Rows] | None = None
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For ``mapInArrow``: rows of (attribute, key, inputs …) in, parcels out; of rows, or of what they reduce to.
+class KeyedRows(NamedTuple):
+    """Rows and the group keys that they refer to: the key of row i is ``keys[rows.keys[i]]``."""
 
-    ``numbers`` are those of the shards. Rows are in order, ``grouped`` in that of their groups. A parcel has the time
-    of its newest row, since it travels beside the heartbeat, whose time is the watermark.
+    keys: list[Key]
+    rows: Rows
+
+
+class PackedRows(NamedTuple):
+    """Sorted rows and their keys as text, which Spark can keep in its state; and the smallest attribute."""
+
+    first: int
+    text: str
+
+
+def rows_packer(shards: list[int], grouped: bool, reduce: Reduce | None = None) -> MapBatches:
+    """A function for ``mapInArrow`` that packs batches of (attribute, key, inputs …) by shard.
+
+    A packed row has the time of its newest row, because it travels beside the heartbeat, whose time is the watermark.
+
+    :param shards: the keys of the shards.
+    :param grouped: sort the rows by group and attribute, not by attribute alone.
+    :param reduce: applied to the rows before they are packed.
     """
 
     def pack_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
-        waiting: list[pa.RecordBatch] = []
+        pending: list[pa.RecordBatch] = []
         for batch in batches:
-            waiting.append(batch)
-            if sum(part.num_rows for part in waiting) >= _ROWS_AT_ONCE:
-                yield _packed(pa.Table.from_batches(waiting), numbers, grouped, reduce)
-                waiting = []
-        if any(part.num_rows for part in waiting):
-            yield _packed(pa.Table.from_batches(waiting), numbers, grouped, reduce)
+            pending.append(batch)
+            if sum(part.num_rows for part in pending) >= _ROWS_AT_ONCE:
+                yield _pack_by_shard(pa.Table.from_batches(pending), shards, grouped, reduce)
+                pending = []
+        if any(part.num_rows for part in pending):
+            yield _pack_by_shard(pa.Table.from_batches(pending), shards, grouped, reduce)
 
     return pack_all
 
 
-def pack_results(out: Results, keys: list[Key]) -> bytes:
-    """Results as one parcel, in few bytes; ``keys`` holds the names of their groups."""
-    code, names = out.keys, keys
-    if len(keys) > len(out):
-        mine, code = np.unique(out.keys, return_inverse=True)
-        names = [keys[number] for number in mine.tolist()]
-    lengths = out.end - out.start
+def pack_results(results: Results, keys: list[Key]) -> bytes:
+    """Results in few bytes; ``results.keys`` are positions in ``keys``. There is at least one result."""
+    codes, names = results.keys, keys
+    if len(keys) > len(results):
+        used, codes = np.unique(results.keys, return_inverse=True)
+        names = [keys[code] for code in used.tolist()]
+    lengths = results.end - results.start
     same = bool((lengths == lengths[0]).all())
-    values = out.aggregates if same else (*out.aggregates, lengths.astype(np.float64))
-    head = json.dumps({"names": names, "length": int(lengths[0]) if same else None}).encode()
-    return head + b"\n" + Rows(out.end, code, values).to_bytes()
+    values = results.aggregates if same else (*results.aggregates, lengths.astype(np.float64))
+    head = json.dumps({"keys": names, "length": int(lengths[0]) if same else None}).encode()
+    return head + b"\n" + Rows(results.end, codes, values).to_bytes()
 
 
-def result_opener(
-    whole: bool, *, starts: bool = True
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For ``mapInArrow``: parcels of results in, results of (start, end, key, values …) out, or without ``starts``."""
+def results_unpacker(integer_keys: bool, *, starts: bool = True) -> MapBatches:
+    """A function for ``mapInArrow`` that unpacks results to (start, end, key, values …), or without ``starts``."""
 
-    def open_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def unpack_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
         for batch in batches:
             for packed in batch.column(0):
-                yield opened(packed.as_buffer().to_pybytes(), whole, starts=starts)
+                yield unpack_results(packed.as_buffer().to_pybytes(), integer_keys, starts=starts)
 
-    return open_all
+    return unpack_all
 
 
-def opened(packed: bytes, whole: bool, *, starts: bool = True) -> pa.RecordBatch:
-    """The results of a parcel; their keys are whole numbers, or texts."""
-    head, _, packed = packed.partition(b"\n")
-    said, rows = json.loads(head), Rows.from_bytes(packed)
-    names, end, values = pa.array(said["names"], pa.int64() if whole else pa.string()), rows.attribute, rows.values
-    lengths: Ints | int = said["length"]
-    if said["length"] is None:
+def unpack_results(packed: bytes, integer_keys: bool, *, starts: bool = True) -> pa.RecordBatch:
+    """Read what ``pack_results`` wrote. Keys are integers or texts."""
+    head_text, _, body = packed.partition(b"\n")
+    head, rows = json.loads(head_text), Rows.from_bytes(body)
+    keys, end, values = pa.array(head["keys"], pa.int64() if integer_keys else pa.string()), rows.attribute, rows.values
+    lengths: Ints | int = head["length"]
+    if head["length"] is None:
         lengths, values = values[-1].astype(np.int64), values[:-1]
     columns = {"start": pa.array(end - lengths)} if starts else {}
-    columns |= {"end": pa.array(end), "key": names.take(pa.array(rows.keys))}
+    columns |= {"end": pa.array(end), "key": keys.take(pa.array(rows.keys))}
     columns |= {f"value_{i}": pa.array(column) for i, column in enumerate(values)}
     return pa.RecordBatch.from_pydict(columns)
 
 
-def sealed(names: list[Key], rows: Rows) -> Packed:
-    """A parcel of arranged rows; ``names`` holds the keys that they count.
+def pack_rows(keys: list[Key], rows: Rows) -> PackedRows:
+    """Pack sorted rows; there is at least one.
 
-    >>> _, text = sealed(["a", None], Rows.of([5, 7], [0, 1], [[1.0, np.nan]]))
-    >>> names, rows = unsealed(text)
-    >>> names, rows.attribute.tolist(), rows.keys.tolist(), rows.values[0].tolist()
+    >>> packed = pack_rows(["a", None], Rows.of([5, 7], [0, 1], [[1.0, np.nan]]))
+    >>> keys, rows = unpack_rows(packed.text)
+    >>> keys, rows.attribute.tolist(), rows.keys.tolist(), rows.values[0].tolist()
     (['a', None], [5, 7], [0, 1], [1.0, nan])
     """
-    packed = json.dumps(names).encode() + b"\n" + rows.to_bytes()
-    return int(rows.attribute.min()), as_text(packed, "zstd")
+    data = json.dumps(keys).encode() + b"\n" + rows.to_bytes()
+    return PackedRows(int(rows.attribute.min()), as_text(data, "zstd"))
 
 
-def unsealed(text: str) -> tuple[list[Key], Rows]:
-    """The keys of a parcel, and its rows, each with the place of its key among them."""
-    packed = from_text(text, "zstd")
-    start = packed.index(b"\n") + 1
-    return json.loads(packed[:start]), Rows.from_bytes(packed, start)
+def unpack_rows(text: str) -> KeyedRows:
+    """Read the text that ``pack_rows`` wrote."""
+    data = from_text(text, "zstd")
+    start = data.index(b"\n") + 1
+    return KeyedRows(json.loads(data[:start]), Rows.from_bytes(data, start))
 
 
-def together(packed_rows: Sequence[Packed], grouped: bool) -> Packed:
-    """Several parcels as one; rows that are equal in time stay in the order of their parcels."""
-    numbers: dict[Key, int] = {}
-    rows = numbered((unsealed(text) for _, text in packed_rows), numbers)
-    return sealed(list(numbers), by_group(rows)[0] if grouped else in_order(rows))
+def merge_packed(parts: Sequence[PackedRows], grouped: bool) -> PackedRows:
+    """Pack several packed rows as one. Rows of the same time stay in the order of the parts."""
+    codes: dict[Key, int] = {}
+    rows = with_shared_codes((unpack_rows(part.text) for part in parts), codes)
+    return pack_rows(list(codes), by_group(rows)[0] if grouped else in_order(rows))
 
 
-def numbered(parts: Iterable[tuple[list[Key], Rows]], numbers: dict[Key, int]) -> Rows:
-    """Rows of several parcels behind one another, their keys numbered alike; ``numbers`` learns those that are new."""
-    found = []
-    for names, rows in parts:
-        own = np.array([numbers.setdefault(key, len(numbers)) for key in names], dtype=np.int64)
-        found.append(Rows(rows.attribute, own[rows.keys], rows.values))
-    return Rows.concat(found, len(found[0].values) if found else 0)
+def with_shared_codes(parts: Iterable[KeyedRows], codes: dict[Key, int]) -> Rows:
+    """Concatenate rows, their keys coded by ``codes``; keys that are not in ``codes`` are added to it."""
+    coded = []
+    for keys, rows in parts:
+        shared = np.array([codes.setdefault(key, len(codes)) for key in keys], dtype=np.int64)
+        coded.append(Rows(rows.attribute, shared[rows.keys], rows.values))
+    return Rows.concat(coded, len(coded[0].values) if coded else 0)
 
 
-def _packed(
-    table: pa.Table, numbers: list[int], grouped: bool, reduce: Callable[[Rows], Rows] | None
-) -> pa.RecordBatch:
+def _pack_by_shard(table: pa.Table, shards: list[int], grouped: bool, reduce: Reduce | None) -> pa.RecordBatch:
+    """One packed value per shard that has rows."""
     at, key, *values = table.combine_chunks().columns
-    keys, codes = _counted(key.combine_chunks())
-    owner = _shards_of(keys, len(numbers))
-    # keys in the order of their shards: those of a shard are neighbours, and a row's is counted from their first
+    keys, codes = _coded(key.combine_chunks())
+    owner = _shards_of(keys, len(shards))
+    # Keys are numbered in the order of their shards, so those of one shard are neighbours.
     by_shard = np.argsort(owner, kind="stable")
     rank = np.empty(len(keys), dtype=np.int64)
     rank[by_shard] = np.arange(len(keys))
     rows = Rows.of(at.to_numpy(), rank[codes], [value.to_numpy() for value in values])
     if reduce is not None:
         rows = reduce(rows)
-    shard_of = owner[by_shard].astype(np.int64)
+    shard_of_key = owner[by_shard].astype(np.int64)
     if grouped:
         rows, _ = by_group(rows)
     else:
-        rows = rows.take(by_group(Rows(rows.attribute, shard_of[rows.keys], ()))[1])
-    ends = np.cumsum(np.bincount(shard_of[rows.keys], minlength=len(numbers))).tolist()
-    key_ends = np.cumsum(np.bincount(owner, minlength=len(numbers))).tolist()
-    times, owners, firsts, packed_rows = [], [], [], []
-    for shard, number in enumerate(numbers):
-        start, first = (ends[shard - 1], key_ends[shard - 1]) if shard else (0, 0)
-        if ends[shard] == start:
+        rows = rows.take(by_group(Rows(rows.attribute, shard_of_key[rows.keys], ()))[1])
+    row_ends = np.cumsum(np.bincount(shard_of_key[rows.keys], minlength=len(shards))).tolist()
+    key_ends = np.cumsum(np.bincount(owner, minlength=len(shards))).tolist()
+    packed = []
+    for number, shard in enumerate(shards):
+        row_start, key_start = (row_ends[number - 1], key_ends[number - 1]) if number else (0, 0)
+        if row_ends[number] == row_start:
             continue
-        part = rows.take(slice(start, ends[shard]))
-        names = [keys[i] for i in by_shard[first : key_ends[shard]].tolist()]
-        least, text = sealed(names, Rows(part.attribute, part.keys - first, part.values))
-        times.append(int(part.attribute.max()))
-        owners.append(number)
-        firsts.append(least)
-        packed_rows.append(text)
-    columns = zip((times, owners, firsts, packed_rows), _ARROW_SCHEMA, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(c, field.type) for c, field in columns], schema=_ARROW_SCHEMA)
+        part = rows.take(slice(row_start, row_ends[number]))
+        own_keys = [keys[i] for i in by_shard[key_start : key_ends[number]].tolist()]
+        first, text = pack_rows(own_keys, Rows(part.attribute, part.keys - key_start, part.values))
+        packed.append((int(part.attribute.max()), shard, first, text))
+    columns = zip(*packed, strict=True) if packed else [[] for _ in _ARROW_SCHEMA]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)
 
 
-def _counted(key: pa.Array) -> tuple[list[Key], Ints]:
-    """The keys that there are, and which of them each row has."""
+def _coded(key: pa.Array) -> tuple[list[Key], Ints]:
+    """The distinct keys, and the position of each row's key among them."""
     if pa.types.is_integer(key.type) and not key.null_count:
-        whole = key.to_numpy()
-        low = int(whole.min())
-        if int(whole.max()) - low < _CLOSE:
-            counts = np.bincount(whole - low)
-            found = np.flatnonzero(counts)
+        numbers = key.to_numpy()
+        low = int(numbers.min())
+        if int(numbers.max()) - low < _MAX_DENSE_SPAN:
+            counts = np.bincount(numbers - low)
+            used = np.flatnonzero(counts)
             code = np.empty(len(counts), dtype=np.int64)
-            code[found] = np.arange(len(found))
-            return list((found + low).tolist()), code[whole - low]
+            code[used] = np.arange(len(used))
+            return list((used + low).tolist()), code[numbers - low]
     encoded = key.dictionary_encode(null_encoding="encode")
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
@@ -188,9 +199,9 @@ def _counted(key: pa.Array) -> tuple[list[Key], Ints]:
 def _shards_of(keys: list[Key], shards: int) -> NDArray[np.uint16]:
     """The shard of each key: the same in every micro-batch and on every machine."""
     if keys and isinstance(keys[0], int):
-        whole = np.array(keys, dtype=np.int64).view(np.uint64)
+        numbers = np.array(keys, dtype=np.int64).view(np.uint64)
         with np.errstate(over="ignore"):
-            hashed = ((whole ^ (whole >> np.uint64(32))) * _MIX) >> np.uint64(32)
+            hashed = ((numbers ^ (numbers >> np.uint64(32))) * _MIX) >> np.uint64(32)
     else:
         hashed = np.array([zlib.crc32(str(key).encode()) for key in keys], dtype=np.uint64)
     return np.asarray(hashed % np.uint64(shards), dtype=np.uint16)

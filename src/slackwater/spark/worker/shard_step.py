@@ -1,20 +1,28 @@
-"""One step of a shard on the ordered path, in a Python worker of Spark's, which imports no more than it needs."""
+"""One micro-batch of one shard on the ordered path. Runs in Spark's Python workers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
 from slackwater.kernel.windows import Rows, WindowOperator, WindowSpec
-from slackwater.spark.worker.packed_rows import RESULTS, Key, numbered, pack_results
+from slackwater.spark.worker.packed_rows import RESULTS, Key, PackedRows, pack_results, with_shared_codes
 from slackwater.spark.worker.state_text import as_text, from_text
-from slackwater.spark.worker.waiting_rows import Waiting
+from slackwater.spark.worker.waiting_rows import WaitingRows
 
-STATE_FIELDS = ("keys", "operator", "waiting")
-_RESULTS_AT_ONCE = 1 << 14  # a parcel of more than half a megabyte is dear to Java, which has a place of its own for it
+_RESULTS_AT_ONCE = 1 << 14  # more make a value of over half a megabyte, which the JVM allocates as a humongous object
+
+
+class ShardState(NamedTuple):
+    """What a shard keeps in Spark's state store: the group keys as JSON, the operator, and the rows that wait."""
+
+    keys: str
+    operator: str
+    waiting: str
 
 
 def advance_shard(
@@ -25,38 +33,40 @@ def advance_shard(
     *,
     with_edges: bool = True,
 ) -> Iterator[pd.DataFrame]:
-    """One shard takes its parcels and the heartbeat, and gives the results that are complete, in parcels.
+    """Add packed rows and the heartbeat to a shard; yields the results that are now complete, packed.
 
-    The heartbeat comes among them, as a parcel without rows. Only it judges: a row that Spark handed over was counted
-    as on time. So a SLACK in rows is kept by the method that decides the heartbeat, as on the native path, and not by
-    the operator, which would leave out rows uncounted. Beside a parcel of results stand their number and,
-    ``with_edges``, the newest window, in microseconds.
+    A heartbeat is an entry without rows. Rows were judged before: every row that comes here was counted as on time.
+    So SLACK in rows is kept by the method that decides the heartbeat, not here, where left out rows would not be
+    counted.
+
+    :param columns: the number of inputs of the aggregates.
+    :param with_edges: put the newest window, in microseconds, beside the results.
     """
     operator = WindowOperator(window, columns)
-    numbers: dict[Key, int] = {}
-    waiting = Waiting(grouped=window.grouped)
+    codes: dict[Key, int] = {}
+    waiting = WaitingRows(grouped=window.grouped)
     if state.exists:
-        saved, data, held = state.get
-        numbers = {key: number for number, key in enumerate(json.loads(saved))}
-        operator.resume(from_text(data, "zstd"))
-        waiting = Waiting.from_text(held, grouped=window.grouped)
+        saved = ShardState(*state.get)
+        codes = {key: code for code, key in enumerate(json.loads(saved.keys))}
+        operator.resume(from_text(saved.operator, "zstd"))
+        waiting = WaitingRows.from_text(saved.waiting, grouped=window.grouped)
     heartbeat = operator.heartbeat
     for frame in frames:
         for first, text in zip(frame["first"].tolist(), frame["rows"], strict=True):
             if text is None:
                 heartbeat = max(heartbeat, first)
             else:
-                waiting.packed_rows.append((first, text))
-    if not state.exists and not waiting.packed_rows:
+                waiting.parts.append(PackedRows(first, text))
+    if not state.exists and not waiting.parts:
         return
     ready = waiting.release(heartbeat)
-    rows = numbered(ready, numbers) if ready else Rows.none(operator.store.columns)
-    out = operator.push_panes(rows, heartbeat) if operator.in_panes else operator.push(rows, heartbeat)[0]
-    keys = list(numbers)
-    state.update((json.dumps(keys), as_text(operator.to_bytes(), "zstd"), waiting.to_text()))
-    packed_rows = [
+    rows = with_shared_codes(ready, codes) if ready else Rows.empty(operator.buffer.columns)
+    results = operator.advance(rows, heartbeat)
+    keys = list(codes)
+    state.update(ShardState(json.dumps(keys), as_text(operator.to_bytes(), "zstd"), waiting.to_text()))
+    packed = [
         (pack_results(part, keys), len(part), *((part.start.max(), part.end.max()) if with_edges else (None, None)))
-        for part in out.parts(_RESULTS_AT_ONCE)
+        for part in results.parts(_RESULTS_AT_ONCE)
     ]
-    if packed_rows:  # of objects, since Spark's worker puts rows of None beside them
-        yield pd.DataFrame(packed_rows, columns=list(RESULTS), dtype=object)
+    if packed:  # as objects, because Spark's worker adds rows of None
+        yield pd.DataFrame(packed, columns=list(RESULTS), dtype=object)

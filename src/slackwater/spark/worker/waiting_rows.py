@@ -1,4 +1,4 @@
-"""The rows of a shard that wait for the heartbeat: parcels as they came, unopened until it reaches one."""
+"""The rows of a shard that wait for the heartbeat. They stay packed until the heartbeat reaches them."""
 
 from __future__ import annotations
 
@@ -7,91 +7,92 @@ import json
 from collections.abc import Iterable, Sequence
 
 from slackwater.kernel.windows import Rows
-from slackwater.spark.worker.packed_rows import Key, Packed, sealed, together, unsealed
+from slackwater.spark.worker.packed_rows import Key, KeyedRows, PackedRows, merge_packed, pack_rows, unpack_rows
 
-_MANY = 64
-_SMALL = 1 << 16  # letters
-_WHOLE = 1024  # rows
+_MAX_PARTS = 64
+_SMALL_TEXT = 1 << 16  # characters
+_MIN_ROWS_TO_SPLIT = 1024
 
 
-class Waiting:
-    """Hands rows over once the heartbeat is past them, in the order of their arrival; it does not sort them.
+class WaitingRows:
+    """Releases rows once the heartbeat is past them, in the order of their arrival. It does not sort them.
 
-    Spark hands the whole state to Python and back in every micro-batch, so that a row should cost little while nothing
-    becomes of it: a parcel is text, and passed on as it is. One that the heartbeat is inside of is parted; what is left
-    of it is cut in the middle of its time, so that the later half is not opened for every row of the earlier one, and
-    each row is packed anew a few times at most (the logarithm of the wait in micro-batches). Many small parcels are
-    put together.
+    Spark passes the whole state to Python and back in every micro-batch, so a waiting row must cost little. Packed rows
+    are texts that are passed on unread. Only a part that the heartbeat has reached is unpacked; its remaining rows are
+    split in the middle of their time, so that the later half need not be unpacked again for every step of the
+    heartbeat. Each row is therefore repacked only a few times (the logarithm of its wait in micro-batches). Many small
+    parts are merged.
 
-    >>> waiting = Waiting([sealed(["a"], Rows.of([5, 7]))])
-    >>> [(names, rows.attribute.tolist()) for names, rows in waiting.release(6)]
+    >>> waiting = WaitingRows([pack_rows(["a"], Rows.of([5, 7]))])
+    >>> [(part.keys, part.rows.attribute.tolist()) for part in waiting.release(6)]
     [(['a'], [5])]
-    >>> [first for first, _ in waiting.parcels]
+    >>> [part.first for part in waiting.parts]
     [7]
-    >>> Waiting.from_text(waiting.to_text()).parcels == waiting.parcels
+    >>> WaitingRows.from_text(waiting.to_text()).parts == waiting.parts
     True
     """
 
-    def __init__(self, packed_rows: Iterable[Packed] = (), *, grouped: bool = False) -> None:
-        self.packed_rows = list(packed_rows)
+    def __init__(self, parts: Iterable[PackedRows] = (), *, grouped: bool = False) -> None:
+        self.parts = list(parts)
         self._grouped = grouped
 
     @classmethod
-    def from_text(cls, text: str, *, grouped: bool = False) -> Waiting:
-        """From what ``to_text`` wrote."""
+    def from_text(cls, text: str, *, grouped: bool = False) -> WaitingRows:
+        """Read what ``to_text`` wrote."""
         head, _, packed = text.partition("\n")
-        packed_rows: list[Packed] = []
+        parts: list[PackedRows] = []
         start = 0
         for first, length in json.loads(head):
-            packed_rows.append((first, packed[start : start + length]))
+            parts.append(PackedRows(first, packed[start : start + length]))
             start += length
-        return cls(packed_rows, grouped=grouped)
+        return cls(parts, grouped=grouped)
 
     def to_text(self) -> str:
-        """A line that says when each parcel begins and how long it is, and the parcels."""
-        head = json.dumps([(first, len(text)) for first, text in self.packed_rows])
-        return "".join([head, "\n", *(text for _, text in self.packed_rows)])
+        """A JSON line with the first attribute and the length of each part, then the texts of the parts."""
+        head = json.dumps([(part.first, len(part.text)) for part in self.parts])
+        return "".join([head, "\n", *(part.text for part in self.parts)])
 
-    def release(self, heartbeat: int) -> list[tuple[list[Key], Rows]]:
-        """The rows below the heartbeat with the names of their groups."""
-        kept: list[Packed] = []
+    def release(self, heartbeat: int) -> list[KeyedRows]:
+        """Remove and return the rows below the heartbeat, in the order of their arrival."""
+        kept: list[PackedRows] = []
         released = []
-        for first, text in self.packed_rows:
-            if first >= heartbeat:
-                kept.append((first, text))
+        for part in self.parts:
+            if part.first >= heartbeat:
+                kept.append(part)
                 continue
-            names, rows = unsealed(text)
-            below, rest = _parted(rows, heartbeat)
-            released.append((names, below))
-            kept += _halves(names, rest)
-        self.packed_rows = kept if len(kept) <= _MANY else _fewer(kept, self._grouped)
+            keys, rows = unpack_rows(part.text)
+            below, rest = _split(rows, heartbeat)
+            released.append(KeyedRows(keys, below))
+            kept += _packed_halves(keys, rest)
+        self.parts = kept if len(kept) <= _MAX_PARTS else _merge_small(kept, self._grouped)
         return released
 
 
-def _parted(rows: Rows, cut: int) -> tuple[Rows, Rows]:
-    """The rows below the cut, and the others."""
+def _split(rows: Rows, cut: int) -> tuple[Rows, Rows]:
+    """The rows below the cut, and the other rows."""
     below = rows.attribute < cut
     return (rows, rows.take(slice(0, 0))) if below.all() else (rows.take(below), rows.take(~below))
 
 
-def _halves(names: list[Key], rows: Rows) -> list[Packed]:
+def _packed_halves(keys: list[Key], rows: Rows) -> list[PackedRows]:
+    """Pack rows in two parts, split in the middle of their time; in one part if they are few."""
     if not len(rows):
         return []
-    if len(rows) <= _WHOLE:
-        return [sealed(names, rows)]
+    if len(rows) <= _MIN_ROWS_TO_SPLIT:
+        return [pack_rows(keys, rows)]
     middle = (int(rows.attribute.min()) + int(rows.attribute.max())) // 2
-    return [sealed(names, part) for part in _parted(rows, middle + 1) if len(part)]
+    return [pack_rows(keys, part) for part in _split(rows, middle + 1) if len(part)]
 
 
-def _fewer(packed_rows: Sequence[Packed], grouped: bool) -> list[Packed]:
-    """Small neighbours put together, until they are not small."""
-    groups: list[list[Packed]] = [[]]
+def _merge_small(parts: Sequence[PackedRows], grouped: bool) -> list[PackedRows]:
+    """Merge neighbours until they are not small."""
+    groups: list[list[PackedRows]] = [[]]
     size = 0
-    for packed in packed_rows:
-        if size >= _SMALL or (size and len(packed[1]) >= _SMALL):
+    for part in parts:
+        if size >= _SMALL_TEXT or (size and len(part.text) >= _SMALL_TEXT):
             groups.append([])
             size = 0
-        groups[-1].append(packed)
-        size += len(packed[1])
-    put_together = (group if len(group) == 1 else [together(group, grouped)] for group in groups)
-    return list(itertools.chain.from_iterable(put_together))
+        groups[-1].append(part)
+        size += len(part.text)
+    merged = (group if len(group) == 1 else [merge_packed(group, grouped)] for group in groups)
+    return list(itertools.chain.from_iterable(merged))

@@ -1,4 +1,4 @@
-"""The ordered path's way through Python, without a JVM: rows to parcels, parcels to shards, results back."""
+"""The ordered path in Python, without a JVM: rows are packed, go through their shards, and results are unpacked."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import pytest
 
 from slackwater.kernel.windows import WindowSpec, panes_of, takes_panes
 from slackwater.spark.runtime.sharding import shard_keys
-from slackwater.spark.worker.packed_rows import Key, opened, packer
-from slackwater.spark.worker.shard_step import advance_shard
+from slackwater.spark.worker.packed_rows import Key, rows_packer, unpack_results
+from slackwater.spark.worker.shard_step import ShardState, advance_shard
 
 ORIGIN_US = 1_700_000_000_000_000
 AGGREGATES = (("count", -1), ("max", 0), ("sum", 0))
 
 
 class State:
-    """As much of Spark's state as a shard uses."""
+    """The part of Spark's ``GroupState`` that a shard uses."""
 
     def __init__(self) -> None:
-        self.get: tuple[str, str, str] | None = None
+        self.get: ShardState | None = None
 
     @property
     def exists(self) -> bool:
         return self.get is not None
 
-    def update(self, value: tuple[str, str, str]) -> None:
+    def update(self, value: ShardState) -> None:
         self.get = value
 
 
@@ -52,21 +52,22 @@ def stream(keys: list[Key], seed: int) -> list[pa.Table]:
     return made
 
 
-def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> list[dict[str, Any]]:
-    """Every batch in two tasks; the heartbeat trails by five seconds."""
+def run(spec: WindowSpec, batches: list[pa.Table], shards: int, integer_keys: bool) -> list[dict[str, Any]]:
+    """Two tasks pack every batch; the heartbeat is five seconds behind."""
     states: dict[int, State] = {}
     found: list[dict[str, Any]] = []
     numbers = shard_keys(shards)
-    pack = packer(numbers, spec.grouped, partial(panes_of, spec) if takes_panes(spec) else None)
+    pack = rows_packer(numbers, spec.grouped, partial(panes_of, spec) if takes_panes(spec) else None)
     for number, table in enumerate(batches):
         halves = (table.slice(0, 150), table.slice(150))
-        packed_rows = pa.Table.from_batches(p for half in halves for p in pack(iter(half.to_batches(40)))).to_pandas()
-        told = pd.DataFrame({"first": [ORIGIN_US + (number + 1) * 10_000_000 - 5_000_000], "rows": [None]})
+        packed = pa.Table.from_batches(p for half in halves for p in pack(iter(half.to_batches(40)))).to_pandas()
+        heartbeat = pd.DataFrame({"first": [ORIGIN_US + (number + 1) * 10_000_000 - 5_000_000], "rows": [None]})
         for shard in numbers:
             state = states.setdefault(shard, State())
-            mine = packed_rows[packed_rows["shard"] == shard]
-            for frame in advance_shard(spec, 1, [told, mine] if number % 2 else [mine, told], state):  # type: ignore[arg-type]
-                results = [row for packed in frame["results"] for row in opened(packed, whole).to_pylist()]
+            rows = packed[packed["shard"] == shard]
+            frames = [heartbeat, rows] if number % 2 else [rows, heartbeat]
+            for frame in advance_shard(spec, 1, frames, state):  # type: ignore[arg-type]
+                results = [row for part in frame["results"] for row in unpack_results(part, integer_keys).to_pylist()]
                 assert (frame["count"].sum(), frame["end_us"].max()) == (len(results), max(r["end"] for r in results))
                 found += results
     return found
@@ -75,7 +76,7 @@ def run(spec: WindowSpec, batches: list[pa.Table], shards: int, whole: bool) -> 
 @pytest.mark.parametrize("keys", [["a", "b", None, "c"], [3, -1, 10**15, 7]], ids=["texts", "numbers"])
 @pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize("landmark", [None, ORIGIN_US + 3_000_000], ids=["per row", "landmark"])
-def test_results_are_those_of_all_rows(keys: list[Key], shards: int, landmark: int | None) -> None:
+def test_results_equal_those_of_all_rows(keys: list[Key], shards: int, landmark: int | None) -> None:
     length, slide = 6_000_000, 2_000_000
     spec = WindowSpec(length, None if landmark is None else slide, aggregates=AGGREGATES, landmark=landmark)
     batches = stream(keys, seed=shards)
