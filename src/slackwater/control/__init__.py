@@ -1,1 +1,1 @@
-"""The control plane: observations in, decisions out. No Spark, no clock, no thread, no I/O."""
+"""The control plane: pure functions of observations. It uses no Spark, no clock, no thread and no I/O."""

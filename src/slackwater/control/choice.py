@@ -1,4 +1,4 @@
-"""A named implementation and its options, as users write them: ``Method("normal", window_rows=500)``."""
+"""A named implementation with its options, as users write it: ``Method("normal", samples=200)``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ Self = TypeVar("Self", bound="Choice")
 
 
 class Choice:
-    """A name with options. The name alone stands for the implementation with its default options.
+    """A name and options. A bare name means the implementation with its default options.
 
-    >>> Choice("normal", window_rows=500)
-    Choice('normal', window_rows=500)
+    >>> Choice("normal", samples=200)
+    Choice('normal', samples=200)
     >>> Choice.of("normal") == Choice("normal")
     True
     """
@@ -24,11 +24,11 @@ class Choice:
 
     @classmethod
     def of(cls: type[Self], chosen: str | Self) -> Self:
-        """The choice itself, or the one that a bare name stands for."""
+        """Convert a bare name to a choice; return a choice unchanged."""
         return cls(chosen) if isinstance(chosen, str) else chosen
 
     def with_options(self: Self, **options: Any) -> Self:
-        """The same choice with further options; its own options win."""
+        """A copy with default options added; options that the choice already has win."""
         return type(self)(self.name, **{**options, **self.options})
 
     def __eq__(self, other: object) -> bool:
@@ -42,8 +42,8 @@ class Choice:
 
 
 class Method(Choice):
-    """A method of disorder control and its options; ``slackwater.method_names()`` lists the names."""
+    """A method of disorder control with its options. ``slackwater.method_names()`` lists the names."""
 
 
 class Law(Choice):
-    """A law of load shedding and its options; ``slackwater.law_names()`` lists the names."""
+    """A law of load shedding with its options. ``slackwater.law_names()`` lists the names."""

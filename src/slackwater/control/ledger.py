@@ -1,4 +1,4 @@
-"""The ledger: input = on time + late + shed + invalid, in rows, exactly."""
+"""The ledger counts every row exactly once: input = on time + late + shed + invalid."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What became of every row that was read.
+    """Counts of the rows that were read, by what became of them.
 
-    Adding two ledgers adds their counts; there is no other way to change one. Less an earlier one, it is what happened
-    since. ``unreported_batches`` counts micro-batches that were committed although the process died before their
-    counts could be written down: their rows are in no other number.
+    A ledger is immutable. The sum of two ledgers adds their counts; the difference from an earlier ledger is what was
+    counted since. ``unreported_batches`` counts micro-batches that Spark committed but whose counts were lost because
+    the process died. Their rows are in no other count.
 
     >>> (Ledger(on_time=98, late=1) + Ledger(invalid=1)).input
     100
@@ -28,7 +28,7 @@ class Ledger:
 
     @property
     def input(self) -> int:
-        """Every row that was read."""
+        """All rows that were read."""
         return self.on_time + self.late + self.shed + self.invalid
 
     @property
@@ -44,7 +44,7 @@ class Ledger:
         return Ledger(*(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self)))
 
     def as_json(self) -> dict[str, Any]:
-        """The counts as plain values, the input among them."""
+        """The counts, including the input, as a JSON object."""
         return {"input": self.input, **asdict(self)}
 
     @classmethod

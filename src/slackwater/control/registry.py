@@ -1,4 +1,4 @@
-"""Named implementations: a class registers itself in its own file and is found by its name."""
+"""Implementations by name. A class registers itself with a decorator, in its own file."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Registered = TypeVar("Registered", bound=type)
 
 
 class Registry(Generic[T]):
-    """Implementations of one kind by their ``name``, loaded from the given packages when first asked for.
+    """Classes of one kind by their ``name`` attribute.
 
-    ``kind`` is the word that error messages use, such as ``"method"``.
+    ``kind`` is the word for them in error messages, such as ``"method"``. The modules of ``packages`` are imported at
+    the first lookup, so that their classes have registered themselves.
     """
 
     def __init__(self, kind: str, packages: tuple[str, ...]) -> None:
@@ -25,12 +26,12 @@ class Registry(Generic[T]):
         self._loaded = False
 
     def register(self, cls: Registered) -> Registered:
-        """Class decorator: make ``cls`` available under its ``name``."""
+        """Class decorator: add ``cls`` under its ``name``."""
         self._classes[cls.name] = cls  # type: ignore[attr-defined]
         return cls
 
     def unregister(self, name: str) -> None:
-        """Remove an implementation, such as one that a test registered."""
+        """Remove a class, such as one that a test registered."""
         self._classes.pop(name)
 
     def names(self) -> list[str]:
@@ -39,9 +40,9 @@ class Registry(Generic[T]):
         return sorted(self._classes)
 
     def make(self, name: str, *args: Any, **options: Any) -> T:
-        """A new instance of the implementation called ``name``.
+        """Create an instance of the class called ``name``.
 
-        Raises ``UnknownName`` for an unknown name and ``InvalidOption`` for an option the class does not take.
+        Raises ``UnknownName`` if there is no such class and ``InvalidOption`` if it does not take the options.
         """
         self._load()
         if name not in self._classes:

@@ -1,4 +1,4 @@
-"""Disorder control: how long to wait for rows that are not there yet. One method a file."""
+"""Disorder control: decides how long to wait for rows that have not arrived yet."""
 
 from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.controller import Decision, DisorderController

@@ -1,4 +1,4 @@
-"""Why a heartbeat is what it is: a token for programs, a text for people."""
+"""The reason for a heartbeat decision: a token for programs, rendered as text for people."""
 
 from __future__ import annotations
 

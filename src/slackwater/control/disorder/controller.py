@@ -1,27 +1,30 @@
-"""The loop around a method: what a heartbeat must obey whatever the method says."""
+"""The controller around a method. It enforces the rules that hold for the heartbeat of every method."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from slackwater.control.disorder.cause import Cause, cause_of
-from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod, Floats, Ints
+from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod, Floats, Ints, from_json, to_json
 from slackwater.promises import Completeness
 from slackwater.units import MINUTE_MS
 
 FUTURE_TOLERANCE_MS = MINUTE_MS
 FUTURE_TOLERANCE_FACTOR = 20.0
-"""Ahead of the clock by so many times the usual distance from it: no longer a value that comes early."""
+"""A row comes from the future if it is ahead of the clock by more than this multiple of the usual distance."""
 USUAL_STEP = 0.02
+"""The largest relative change of the usual distance per row."""
+MOST_STEPS = 50
+"""At most this many rows of one batch move the usual distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The heartbeat from now on, and why."""
+    """A new heartbeat, the wait that it means, and its cause."""
 
     heartbeat: float
     wait: float
@@ -29,16 +32,17 @@ class Decision:
 
 
 class DisorderController:
-    """Keeps one completeness promise: the heartbeat never retreats, and no row from the future moves it.
+    """Keeps one completeness promise. The heartbeat never retreats, and rows from the future never move it.
 
-    From the future is a row that is ahead of the arrival clock by more than a minute and by more than twenty
-    times the usual distance between the two (scheduled times may come hours early).
+    A row comes from the future if it is ahead of the arrival clock by more than a minute and by more than 20 times the
+    usual distance between values and clock. (Scheduled times may legitimately be hours ahead.)
 
-    It costs what its method costs. It cannot keep the promise where ``max_wait`` forbids the wait that the
-    stream needs; the decision then says "max_wait". While a stream with a clock is silent the heartbeat stays
-    at or below the front (the highest trusted value), since a stalled stream looks the same; after
-    ``idle_after`` the silence is taken for idleness and the heartbeat follows the clock again, that much
-    behind it, or as much as the wait was when the last row came, if that is more.
+    While a stream with a clock is silent, the heartbeat stays at or below the front, the highest trusted value: the
+    stream may have stalled. After ``idle_after`` the stream counts as idle and the heartbeat follows the clock again.
+    It is then behind the clock by ``idle_after``, ``min_wait`` or the wait at the last row, whichever is longest.
+
+    Costs what the method costs. The promise breaks if ``max_wait`` is shorter than the wait that the stream needs; the
+    cause of the decision is then ``max-wait``.
     """
 
     def __init__(self, promise: Completeness, method: DisorderMethod) -> None:
@@ -56,7 +60,7 @@ class DisorderController:
         return self._heartbeat
 
     def observe(self, batch: Batch) -> None:
-        """Learn from rows that have just been judged."""
+        """Learn from a batch whose late rows have been counted."""
         trusted = self._trusted(batch)
         if trusted.rows == 0 and trusted.punctuations is None:
             return
@@ -67,16 +71,16 @@ class DisorderController:
         self.method.observe(trusted)
 
     def decide(self, clock: float | None) -> Decision:
-        """The heartbeat to put in force, given the arrival clock."""
-        proposed = self.method.heartbeat(clock)
-        heartbeat, cause = proposed, cause_of(self.method)
+        """Decide the heartbeat for the arrival clock ``clock``; None means that the stream has no clock."""
+        heartbeat = self.method.heartbeat(clock)
+        cause = cause_of(self.method)
         if clock is not None:
             if heartbeat < clock - self.promise.max_wait_ms:
                 heartbeat, cause = clock - self.promise.max_wait_ms, Cause("max-wait")
             if heartbeat > clock - self.promise.min_wait_ms:
                 heartbeat, cause = clock - self.promise.min_wait_ms, Cause("min-wait")
             if not getattr(self.method, "vouched", False):
-                heartbeat, cause = self._mind_silence(heartbeat, cause, clock)
+                heartbeat, cause = self._limit_while_silent(heartbeat, cause, clock)
             if clock <= self._last_row_at and math.isfinite(heartbeat):
                 self._wait = clock - max(heartbeat, self._heartbeat)
         if math.isnan(heartbeat) or heartbeat <= self._heartbeat:
@@ -87,7 +91,8 @@ class DisorderController:
         wait = reference - heartbeat if math.isfinite(heartbeat) else math.inf
         return Decision(heartbeat, wait, cause)
 
-    def _mind_silence(self, heartbeat: float, cause: Cause, clock: float) -> tuple[float, Cause]:
+    def _limit_while_silent(self, heartbeat: float, cause: Cause, clock: float) -> tuple[float, Cause]:
+        """Keep the heartbeat at the front while the stream is silent, and move it with the clock once it is idle."""
         silent_ms = clock - self._last_row_at
         if not math.isfinite(self._front) or heartbeat <= self._front:
             if math.isfinite(self._front) and silent_ms > self.promise.idle_after_ms:
@@ -101,7 +106,7 @@ class DisorderController:
         return self._front, Cause("silent")
 
     def _trusted(self, batch: Batch) -> Batch:
-        """The batch without rows whose clock runs ahead of ours: they may not move anything but themselves."""
+        """The batch without its rows from the future."""
         if batch.clock is None or not len(batch.values):
             return batch
         tolerance = max(FUTURE_TOLERANCE_MS, FUTURE_TOLERANCE_FACTOR * self._usual_ms)
@@ -112,31 +117,29 @@ class DisorderController:
         self._learn_usual_distance(
             np.abs(batch.clock - batch.values[keep]), None if batch.weights is None else batch.weights[keep]
         )
-        return Batch(
-            batch.values[keep],
-            None if batch.arrivals is None else batch.arrivals[keep],
-            None if batch.weights is None else batch.weights[keep],
-            None if batch.sources is None else batch.sources[keep],
-            batch.punctuations,
-            batch.clock,
-            batch.late,
+        return replace(
+            batch,
+            values=batch.values[keep],
+            arrivals=None if batch.arrivals is None else batch.arrivals[keep],
+            weights=None if batch.weights is None else batch.weights[keep],
+            sources=None if batch.sources is None else batch.sources[keep],
         )
 
     def _learn_usual_distance(self, distances: Floats, weights: Ints | None) -> None:
-        """Move towards the median by its sign alone, so that no single row, however wrong, moves it far."""
+        """Step towards the median distance. A step depends only on its sign, so one wrong row cannot move it far."""
         rows = len(distances) if weights is None else int(weights.sum())
         if rows:
-            beyond = distances > self._usual_ms
-            share = float(np.count_nonzero(beyond) if weights is None else weights[beyond].sum()) / rows
-            step = USUAL_STEP * min(rows, 50) * (2.0 * share - 1.0)
+            above = distances > self._usual_ms
+            share = float(np.count_nonzero(above) if weights is None else weights[above].sum()) / rows
+            step = USUAL_STEP * min(rows, MOST_STEPS) * (2.0 * share - 1.0)
             self._usual_ms = max(1.0, self._usual_ms * math.exp(step))
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything needed to go on after a restart, as JSON."""
+        """The state of the controller and its method, as JSON."""
         return {
-            "heartbeat": _finite(self._heartbeat),
-            "front": _finite(self._front),
-            "last_row_at": _finite(self._last_row_at),
+            "heartbeat": to_json(self._heartbeat),
+            "front": to_json(self._front),
+            "last_row_at": to_json(self._last_row_at),
             "wait": self._wait,
             "usual_ms": self._usual_ms,
             "method": self.method.name,
@@ -144,23 +147,15 @@ class DisorderController:
         }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot; what another method had learned is left aside, the heartbeat is not."""
-        self.raise_to(_number(snapshot["heartbeat"]))
-        self._front = _number(snapshot["front"])
-        self._last_row_at = _number(snapshot["last_row_at"])
+        """Restore a snapshot. From a snapshot of another method only the controller's own state is taken."""
+        self.raise_to(from_json(snapshot["heartbeat"]))
+        self._front = from_json(snapshot["front"])
+        self._last_row_at = from_json(snapshot["last_row_at"])
         self._wait = float(snapshot.get("wait", 0.0))
         self._usual_ms = float(snapshot.get("usual_ms", self._usual_ms))
         if snapshot["method"] == self.method.name:
             self.method.resume(snapshot["learned"])
 
     def raise_to(self, heartbeat: float) -> None:
-        """Take over a heartbeat that is already in force elsewhere (a checkpoint's, after a restart)."""
+        """Raise the heartbeat to one that is already in force, such as the checkpoint's after a restart."""
         self._heartbeat = max(self._heartbeat, heartbeat)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _number(value: float | None) -> float:
-    return UNKNOWN if value is None else value

@@ -1,4 +1,4 @@
-"""What every method of disorder control sees and answers."""
+"""The interface between the disorder controller and its methods."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Rows that were judged by one heartbeat, in arrival order.
+    """Rows that arrived while one heartbeat was in force, in arrival order.
 
-    ``values`` is the windowing attribute: milliseconds for a timestamp, any ordered number otherwise.
-    ``arrivals`` (milliseconds) is absent where only the batch's own clock is known; ``clock`` is the arrival
-    clock once the last row was in, or None for a stream without a clock. ``weights`` says how many rows each
-    entry stands for (None: one each): on Spark the entries are the cells of an exact histogram, not rows.
-    ``sources`` are arbitrary integers that tell sources apart. ``punctuations`` are heartbeats that the
-    stream itself carried. ``late`` counts the rows that were below the heartbeat in force.
+    An entry is a row, or on Spark a cell of an exact histogram that stands for several rows.
+
+    - ``values``: the windowing attribute of each entry, in milliseconds if it is a timestamp.
+    - ``arrivals``: the arrival of each entry in milliseconds; None if only the clock of the batch is known.
+    - ``weights``: how many rows each entry stands for; None if every entry is one row.
+    - ``sources``: the source of each entry, as an arbitrary integer.
+    - ``punctuations``: the heartbeats that the stream itself carried.
+    - ``clock``: the arrival clock at the end of the batch; None for a stream without a clock.
+    - ``late``: how many rows were below the heartbeat in force.
 
     >>> Batch(np.array([1.0, 2.0]), clock=3.0).rows
     2
@@ -38,37 +41,50 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """How many rows the batch stands for."""
+        """The number of rows in the batch."""
         return len(self.values) if self.weights is None else int(self.weights.sum())
 
     def arrivals_or_clock(self) -> Floats | None:
-        """Each entry's arrival, as well as it is known."""
+        """The arrival of each entry, or the batch's clock if the arrivals are unknown; None without a clock."""
         if self.arrivals is not None:
             return self.arrivals
         return None if self.clock is None else np.full(len(self.values), self.clock)
 
 
 class DisorderMethod(Protocol):
-    """Decides how long to wait: takes batches, proposes a heartbeat.
+    """Observes batches and proposes a heartbeat.
 
-    A method proposes; the controller around it sees to it that the heartbeat never retreats and stays
-    within the user's bounds on the wait, so a method may propose whatever its formula says. ``-inf`` means
-    that it does not know yet. A method may set ``cause`` (a ``Cause``) to say why it proposed what it did.
+    The controller around a method makes sure that the heartbeat never retreats and that the wait stays within the
+    user's bounds, so a method can propose whatever its formula says. It proposes ``UNKNOWN`` while it knows too little.
+
+    Two attributes are optional. ``cause`` (a ``Cause``) explains the last proposal. ``vouched = True`` says that the
+    source itself guarantees the heartbeat, so the controller does not hold it back while the stream is silent.
     """
 
     name: ClassVar[str]
 
     def observe(self, batch: Batch) -> None:
-        """Learn from rows that have just been judged."""
+        """Learn from a batch whose late rows have been counted."""
 
     def heartbeat(self, clock: float | None) -> float:
-        """The heartbeat to put in force now, with the arrival clock at ``clock``."""
+        """Propose a heartbeat for the arrival clock ``clock``; None means that the stream has no clock."""
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything it has learned, as JSON."""
+        """The state of the method, as JSON."""
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot of the same method."""
+        """Restore the state from a snapshot of the same method."""
 
 
 UNKNOWN = -math.inf
+"""The heartbeat of a method or controller that does not have one yet."""
+
+
+def to_json(value: float) -> float | None:
+    """A number that may be unknown, as JSON: None stands for ``UNKNOWN``."""
+    return value if math.isfinite(value) else None
+
+
+def from_json(value: float | None) -> float:
+    """The inverse of ``to_json``."""
+    return UNKNOWN if value is None else float(value)

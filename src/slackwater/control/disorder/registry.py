@@ -1,4 +1,4 @@
-"""Methods of disorder control by name; a method registers itself in its own file."""
+"""Methods of disorder control by name. A method registers itself with ``@register``, in its own file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _METHODS = Registry[DisorderMethod](
     "method", ("slackwater.control.disorder.methods", "slackwater.control.disorder.budgeted")
 )
 register = _METHODS.register
-"""Class decorator; the class is built as ``cls(promise, **options)``."""
+"""Class decorator. The class is instantiated as ``cls(promise, **options)``."""
 
 
 def method_names() -> list[str]:
@@ -24,9 +24,9 @@ def method_names() -> list[str]:
 
 
 def make_method(name: str, promise: Completeness, **options: Any) -> DisorderMethod:
-    """A new method for that promise; ``slack_rows`` caps the buffer of any method.
+    """Create the method called ``name`` for ``promise``. The option ``slack_rows`` caps the buffer of any method.
 
-    ``slack_rows=0`` is the punctuation configuration of Kim 2007, §4: there is no buffer to cap.
+    ``slack_rows=0`` caps nothing: in the punctuation mode of Kim 2007, §4 there is no buffer.
 
     >>> make_method("no-such-method", Completeness(0.01))
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""``SLACK`` beside ``DRATIO``: a cap on the buffer, around any method."""
+"""A cap on the reorder buffer, for ``SLACK`` together with ``DRATIO``. It wraps any method."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from slackwater.errors import InvalidOption
 
 
 class SlackCap:
-    """Never more than ``slack_rows`` rows above the heartbeat, whatever the method inside asks for.
+    """Keeps at most ``slack_rows`` rows above the heartbeat, whatever the inner method proposes.
 
-    Kim 2007, §4: SLACK wins over DRATIO; while the method asks for more, the buffer is fixed at the slack and the drop
-    ratio has no effect. Costs a sort of the slack's rows a batch. The promise breaks where the stream is more
-    disordered than the slack allows.
+    SLACK wins over DRATIO (Kim 2007, §4): while the inner method proposes a larger buffer, the slack decides and the
+    drop ratio has no effect. The promise breaks if the stream is more disordered than the slack allows. Costs a sort
+    of ``slack_rows`` values per batch.
 
     >>> import numpy as np
     >>> from slackwater.control.disorder import make_method
     >>> from slackwater.promises import Completeness
     >>> method = make_method("max-delay", Completeness(0.01), slack_rows=2)
     >>> method.observe(Batch(np.array([1.0, 8.0, 9.0, 7.0]), np.full(4, 10.0), clock=10.0))
-    >>> method.heartbeat(10.0)  # max-delay says 1; 9 and 8 fill the slack
+    >>> method.heartbeat(10.0)  # max-delay proposes 1; 9 and 8 fill the slack
     7.0
     """
 
@@ -30,7 +30,7 @@ class SlackCap:
 
     def __init__(self, inner: DisorderMethod, slack_rows: int) -> None:
         if slack_rows < 1:
-            raise InvalidOption("invalid-slack", f"slack_rows={slack_rows!r} is not positive", "give 1 row or more")
+            raise InvalidOption("invalid-slack", f"slack_rows={slack_rows!r} is not positive", "give at least 1")
         self.inner = inner
         self._keep = int(slack_rows) + 1
         self._top = TopRows()

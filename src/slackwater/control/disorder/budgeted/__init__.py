@@ -1,1 +1,1 @@
-"""The default method, `budgeted-quantile`, and its parts."""
+"""The default method, ``budgeted-quantile``, and its parts."""

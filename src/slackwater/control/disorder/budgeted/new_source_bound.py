@@ -1,4 +1,4 @@
-"""How late a source may be that has not been heard yet: what the ones that were heard say of it."""
+"""A bound on the lateness of a source that has not sent a row yet, from the sources that have."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 from slackwater.control.disorder.protocol import Floats, Ints
 
 LEAST_SOURCES = 12
-"""Fewer do not tell how much sources differ: the bound would be mostly the error of its own estimation."""
+"""With fewer sources the bound would consist mostly of estimation error."""
 LARGEST_LOG = 700.0
 
 
 class NewSourceBound:
-    """The mean lateness of each source heard so far, and from these what the next source may bring.
+    """Predicts the lateness of the next new source from the mean lateness of each known source.
 
-    A row says little of a source that has not spoken: rows of one source resemble each other, so the sample that
-    counts is that of the sources, and it is small. Sources differ by factors (distance, batching, load), so the
-    logarithms of their mean latenesses are taken to be normal, and the answer is the bound of a prediction interval
-    for one more of them. It is used before the first heartbeat alone: it decides how long to listen, never how
-    long to wait. Costs a few array passes a batch; a source is three numbers.
+    Rows of one source resemble each other, so the sample is the sources, not the rows, and it is small. Sources differ
+    by factors (distance, batching, load). The logarithms of their mean latenesses are therefore modelled as normal, and
+    the bound is the upper end of a prediction interval for one more source.
+
+    It is used only before the first heartbeat, to decide how long to observe the stream. Costs a few array passes per
+    batch and three numbers per source.
     """
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class NewSourceBound:
         self._rows: Floats = np.zeros(0)
 
     def observe(self, lateness: Floats, weights: Ints | None, sources: Ints) -> None:
-        """Let rows in."""
+        """Learn the lateness of rows."""
         known, slots = np.unique(np.concatenate((self._known, sources)), return_inverse=True)
         counts = np.ones(len(sources)) if weights is None else weights.astype(np.float64)
         sums, rows = np.concatenate((self._sums, lateness * counts)), np.concatenate((self._rows, counts))
@@ -40,34 +41,34 @@ class NewSourceBound:
         self._rows = np.bincount(slots, rows, len(known)).astype(np.float64)
 
     def lateness(self, ratio: float) -> float:
-        """What the next source exceeds so rarely that ``ratio`` can be promised; 0 while nothing can be said.
+        """The lateness that the next source exceeds with a probability low enough for ``ratio``; 0 if unknown.
 
-        One of k sources is about 1/k of the rows. Where that is less than D, to lose it now and then is what D
-        allows; where it is more, it must be rarer in proportion: D · min(D · k, 1).
+        One of k sources sends about 1/k of the rows. If 1/k is below D, the source may be lost with probability D. If
+        it is above, the probability must be lower in proportion: D · min(D · k, 1).
         """
         means = self._sums / self._rows
         logs = np.log(means[means > 0])
         if len(logs) < LEAST_SOURCES:
             return 0.0
-        chance = ratio * min(ratio * len(logs), 1.0)
-        bound = float(logs.mean()) + _score(chance, len(logs)) * float(logs.std(ddof=1))
+        probability = ratio * min(ratio * len(logs), 1.0)
+        bound = float(logs.mean()) + _score(probability, len(logs)) * float(logs.std(ddof=1))
         return math.exp(min(bound, LARGEST_LOG))
 
     def snapshot(self) -> list[list[float]]:
-        """Three parallel lists."""
+        """The state as JSON: the sources, their sums of lateness and their row counts."""
         return [self._known.tolist(), self._sums.tolist(), self._rows.tolist()]
 
     def resume(self, snapshot: list[list[Any]]) -> None:
-        """Go on from a snapshot."""
+        """Restore the state from a snapshot."""
         self._known = np.asarray(snapshot[0], dtype=np.int64)
         self._sums, self._rows = (np.asarray(numbers, dtype=np.float64) for numbers in snapshot[1:])
 
 
-def _score(chance: float, count: int) -> float:
-    """How many standard deviations above the mean of ``count`` normal numbers one more lies with so small a chance.
+def _score(probability: float, count: int) -> float:
+    """The standard score that one more normal number exceeds with ``probability``, given ``count`` numbers.
 
-    Student's t by the first term of its expansion around the normal score, t ≈ z + (z³ + z) / 4ν, times
-    √(1 + 1/n), since the mean was learned from the same numbers.
+    This is Student's t, approximated as z + (z³ + z) / 4ν, times √(1 + 1/n) because the mean was estimated from the
+    same numbers.
     """
-    z = NormalDist().inv_cdf(1.0 - min(chance, 0.5))
+    z = NormalDist().inv_cdf(1.0 - min(probability, 0.5))
     return (z + (z**3 + z) / (4.0 * (count - 1))) * math.sqrt(1.0 + 1.0 / count)

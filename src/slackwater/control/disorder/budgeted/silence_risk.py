@@ -1,51 +1,51 @@
-"""How large a bet on a silent source may be: what the silences that ended say of it."""
+"""How many rows may be risked on a silent source, learned from silences that have ended."""
 
 from __future__ import annotations
 
 from slackwater.control.disorder.protocol import Floats
 
 HALVINGS = 7
-"""The largest bet is found to about a hundredth."""
+"""Steps of the bisection; they find the answer to about 1 %."""
 
 
 class SilenceRisk:
-    """To pass a silent source is to bet its possible backlog; the record of such bets says how large one may be.
+    """Learns how many of the rows at risk in a silence really arrive late.
 
-    Nothing tells a source that has nothing to send from one that cannot send. So a bet is judged by those before it, of
-    all sources together: of the rows feared when a silence ended, how many came. In that record the bet itself counts
-    as lost (rule of succession), and a bet that was half as large says a quarter as much: half the rows, each with half
-    the weight. With F = Σ f² over the fears f, and C = Σ f · c where c of them came, a bet of B rows is expected to
-    lose B · (C + B²) / (F + B²). Many short silences hence say little of a long one, and where sources fall idle for
-    long all the time, ever less is feared of it.
+    A source that has nothing to send cannot be distinguished from one that is cut off. To pass such a source with the
+    heartbeat risks the rows that it may be holding back. The expected loss is estimated from earlier silences of all
+    sources: f rows were at risk when a silence ended, and c of them arrived late. With F = Σ f² and C = Σ f · c, a risk
+    of B rows is expected to lose B · (C + B²) / (F + B²). The B² counts the new risk itself as lost (rule of
+    succession). The weights f make a silence with half the rows at risk count a quarter as much, so many short silences
+    say little about a long one.
 
-    Fails where a stream on which silences were idle begins to stall: the first stall is then lost.
+    Fails on a stream whose silences were always idle when it stalls for the first time: those rows are lost.
     """
 
     def __init__(self) -> None:
-        self.feared = 0.0
-        self.came = 0.0
+        self._risk_squares = 0.0  # F
+        self._risk_arrived = 0.0  # C
 
-    def settle(self, feared: Floats, came: Floats) -> None:
-        """Enter silences that have ended: the rows feared to come late, and those of them that did."""
-        self.feared += float(feared @ feared)
-        self.came += float(feared @ came)
+    def settle(self, at_risk: Floats, arrived: Floats) -> None:
+        """Record silences that have ended: the rows that were at risk, and how many of them arrived late."""
+        self._risk_squares += float(at_risk @ at_risk)
+        self._risk_arrived += float(at_risk @ arrived)
 
-    def expected_loss(self, bet: float) -> float:
-        """The rows that a bet of so many is expected to lose: at most all, and the more the larger it is."""
-        square = bet * bet
-        return bet * (self.came + square) / (self.feared + square) if square > 0 else 0.0
+    def expected_loss(self, risk: float) -> float:
+        """The expected number of late rows if ``risk`` rows are risked. It increases with ``risk``."""
+        square = risk * risk
+        return risk * (self._risk_arrived + square) / (self._risk_squares + square) if square > 0 else 0.0
 
     def affordable(self, balance: float) -> float:
-        """The largest bet, in rows, that is expected to lose no more than the balance.
+        """The largest number of rows that may be risked with an expected loss of at most ``balance`` rows.
 
-        It is the balance itself while nothing is known, or where all came that was feared.
+        It equals the balance before the first silence has ended, or if all rows at risk arrived late.
 
         >>> import numpy as np
-        >>> bets = SilenceRisk()
-        >>> round(bets.affordable(10.0))
+        >>> record = SilenceRisk()
+        >>> round(record.affordable(10.0))
         10
-        >>> bets.settle(feared=np.full(9, 100.0), came=np.zeros(9))
-        >>> round(bets.affordable(10.0))
+        >>> record.settle(at_risk=np.full(9, 100.0), arrived=np.zeros(9))
+        >>> round(record.affordable(10.0))
         100
         """
         low, high = balance, 2.0 * balance
@@ -59,9 +59,9 @@ class SilenceRisk:
         return low
 
     def snapshot(self) -> list[float]:
-        """Two numbers."""
-        return [self.feared, self.came]
+        """F and C, as JSON."""
+        return [self._risk_squares, self._risk_arrived]
 
     def resume(self, snapshot: list[float]) -> None:
-        """Go on from a snapshot."""
-        self.feared, self.came = snapshot
+        """Restore the state from a snapshot."""
+        self._risk_squares, self._risk_arrived = snapshot

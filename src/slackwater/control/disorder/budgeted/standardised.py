@@ -1,4 +1,4 @@
-"""A tail that follows a change within some hundred rows: where lateness lies and how far it spreads, learned apart."""
+"""A tail whose location and scale adapt within about a hundred rows, separately from its shape."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from slackwater.control.disorder.budgeted.tail import Tail
 from slackwater.control.disorder.protocol import Floats, Ints
 
 LOCATED_ROWS = 100.0
-"""Location and scale are forgotten over so many rows."""
+"""Location and scale are averaged over about this many rows."""
 OUTLIER = 10.0
-"""A row so many scales above the location counts as if it lay there: it tells of the tail, not of the bulk."""
+"""For the location and scale, a row is clipped to this many scales above the location: it belongs to the tail."""
 LEAST_SCALE = 0.01
-"""Of the location: below it, rows that hardly differ would make scores of their rounding."""
+"""The scale is at least this share of the location; a smaller one would amplify rounding errors."""
 
 
 class StandardisedTail:
-    """The upper tail of (value − location) / scale: rank in, location + scale × score out.
+    """The upper tail of the scores (value − location) / scale. It converts a rank to location + scale × score.
 
-    A quantile of one row in a thousand is known only after thousands of rows, and forgotten only after thousands
-    more; location and scale of the bulk are known after a hundred. So these two are learned fast and the shape of
-    the tail slowly. Nothing is assumed of the shape: a score is what a row had under the location and scale of the
-    decision that judged it, so that their errors are in the scores too (split conformal prediction, normalised).
+    A quantile of one row in a thousand takes thousands of rows to learn and to forget. The location and scale of the
+    bulk take only a hundred. So location and scale are learned fast, and the shape of the tail slowly. No shape is
+    assumed. The score of a row uses the location and scale before that row, so the scores include their estimation
+    errors (normalised split conformal prediction).
 
-    It is wrong for as long as a change alters the shape itself; who uses it compares it with other tails by loss.
+    It is wrong while the shape itself changes. The method therefore compares it with other tails by their loss.
     """
 
     def __init__(self, reach: float) -> None:
@@ -37,11 +37,11 @@ class StandardisedTail:
 
     @property
     def rows(self) -> float:
-        """How many rows it still remembers."""
+        """The number of rows it remembers, after forgetting."""
         return self._scores.rows
 
     def add(self, values: Floats, weights: Ints | None, rows: int, highest: float, forget: float) -> None:
-        """Let a batch in, after fading the shape by exp(−``forget``); ``highest`` is its largest value."""
+        """Multiply the weight of old rows by exp(−``forget``), then add a batch; ``highest`` is its largest value."""
         location, scale = self._location, self._spread()
         if self._seen:
             self._scores.add((values - location) / scale, weights, rows, (highest - location) / scale, forget)
@@ -56,19 +56,19 @@ class StandardisedTail:
         return max(self._scale, LEAST_SCALE * abs(self._location), 1e-9)
 
     def above(self, count: float) -> float:
-        """The smallest value with at most ``count`` remembered rows above it, were they to come now."""
+        """The smallest value with at most ``count`` remembered rows above it, under the present location and scale."""
         return self._location + self._spread() * self._scores.above(count)
 
     def highest(self) -> float:
-        """The largest value that still counts and is no broken clock, were it to come now."""
+        """The largest plausible value, under the present location and scale; see ``Tail.highest``."""
         return self._location + self._spread() * self._scores.highest()
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything it remembers, as JSON."""
+        """The state of the tail, as JSON."""
         return {"scores": self._scores.snapshot(), "bulk": [self._location, self._scale, self._seen]}
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot."""
+        """Restore the state from a snapshot."""
         self._scores.resume(snapshot["scores"])
         self._location, self._scale, self._seen = snapshot["bulk"]
 

@@ -1,4 +1,4 @@
-"""The ad hoc measure that Kim, Kim and Kim (2007) compare theirs with."""
+"""The ad hoc method that Kim, Kim and Kim (2007) use as a baseline."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from slackwater.promises import Completeness
 class AdHoc(SequenceMethod):
     """τ_p = μ_t − σ_t + 2·σ_t·D over the timestamps in VSeq (Kim 2007, Fig. 4).
 
-    Costs what ``vseq`` costs. It never looks at a delay: VSeq's length alone decides, and nothing ties that to
-    the drop ratio. ``theta="over"`` divides by θ where the paper prints a product, which depends on the unit
-    of time (seconds here).
+    The length of VSeq alone decides the wait. It depends on no delay and has no relation to the drop ratio, so the
+    promise is kept only by chance. ``theta="over"`` divides by θ where the paper prints a product; the product
+    depends on the unit of time, which is the second here. Costs what ``vseq`` costs.
 
     >>> import numpy as np
     >>> from slackwater.control.disorder import Batch
@@ -36,7 +36,7 @@ class AdHoc(SequenceMethod):
     ) -> None:
         super().__init__(promise, most_rows=most_rows)
         if theta not in ("times", "over"):
-            raise InvalidOption("invalid-theta", f"theta={theta!r} is unknown", "use 'times' or 'over'")
+            raise InvalidOption("invalid-theta", f"unknown theta={theta!r}", "use 'times' or 'over'")
         self._over = theta == "over"
         self._z = critical_point(promise.drop_ratio)
 
@@ -46,8 +46,8 @@ class AdHoc(SequenceMethod):
     def _estimate(self, mean: float, sd: float, interval: float, at: float) -> tuple[float, float]:
         punctuation = mean - sd + sd * self._drop_ratio * 2.0  # Kim 2007, Fig. 4, step 4
         if self._over:
-            # differs: as a count of rows, σ_t·z has to be divided by θ.
-            more = sd * self._z / interval if interval > 0 else math.inf
+            # differs: the size is a number of rows, so σ_t·z has to be divided by θ.
+            extra_rows = sd * self._z / interval if interval > 0 else math.inf
         else:
-            more = (sd / 1e3) * self._z * (interval / 1e3)  # Kim 2007, Fig. 4, step 5, in seconds
-        return punctuation, LEAST_ROWS + more
+            extra_rows = (sd / 1e3) * self._z * (interval / 1e3)  # Kim 2007, Fig. 4, step 5, in seconds
+        return punctuation, LEAST_ROWS + extra_rows

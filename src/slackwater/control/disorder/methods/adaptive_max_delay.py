@@ -1,4 +1,4 @@
-"""Srivastava and Widom's adaptive maximum: a large delay is taken at once and forgotten by halves."""
+"""The adaptive maximum of Srivastava and Widom: it follows a longer delay at once and forgets it by halves."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints
+from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.registry import register
-from slackwater.control.disorder.support.row_method import RowMethod, from_json, to_json
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
 
@@ -18,11 +18,12 @@ LEAST_INTERVAL_ROWS = 1_000
 
 @register
 class AdaptiveMaxDelay(RowMethod):
-    """The heartbeat is the arrival clock less m = (m1 + m2)/2, renewed every W rows (Kim 2012, §2 and Fig. 1).
+    """The heartbeat is arrival clock − m, with m = (m1 + m2)/2 updated every W rows (Kim 2012, §2 and Fig. 1).
 
-    A delay above m replaces m at once; after W rows without one, m becomes the mean of itself and of the largest
-    delay among them. ``interval_rows`` is W; by default a second of arrivals, and at least a thousand rows (Kim 2012,
-    §3.3: W ≥ λ). Costs two numbers. Nothing in it knows the drop ratio: W decides, and no W is right for every stream.
+    A delay above m replaces m at once. After W rows without such a delay, m becomes the mean of m and the largest
+    delay among those rows. ``interval_rows`` is W. The default is one second of arrivals, at least 1 000 rows (Kim
+    2012, §3.3: W ≥ λ). Costs a few numbers of memory. The method does not use the drop ratio: the choice of W decides
+    whether the promise is kept, and no W suits every stream.
 
     >>> from slackwater.control.disorder import Batch
     >>> method = AdaptiveMaxDelay(Completeness(0.01), interval_rows=2)
@@ -37,7 +38,7 @@ class AdaptiveMaxDelay(RowMethod):
         super().__init__(promise)
         if interval_rows is not None and interval_rows < 1:
             raise InvalidOption(
-                "invalid-interval", f"interval_rows={interval_rows!r} is not positive", "give 1 row or more"
+                "invalid-interval", f"interval_rows={interval_rows!r} is not positive", "give at least 1"
             )
         self._fixed = interval_rows is not None
         self._interval = LEAST_INTERVAL_ROWS if interval_rows is None else int(interval_rows)
@@ -62,7 +63,7 @@ class AdaptiveMaxDelay(RowMethod):
                     m2 = delay
                 if since >= self._interval:
                     m, m2, since = (m + m2) / 2.0, UNKNOWN, 0  # Kim 2012, §2: m = (m1 + m2)/2
-                    self._renew_interval(self._seen + i + 1, float(reference[i]))
+                    self._update_interval(self._seen + i + 1, float(reference[i]))
             if trail is not None:
                 trail[i] = m
         self._m, self._m2, self._since = m, m2, since
@@ -83,9 +84,9 @@ class AdaptiveMaxDelay(RowMethod):
                 self._m2 = max(self._m2, delay)
             if self._since >= self._interval:
                 self._m, self._m2, self._since = (self._m + self._m2) / 2.0, UNKNOWN, 0
-                self._renew_interval(self._seen, clock)
+                self._update_interval(self._seen, clock)
 
-    def _renew_interval(self, seen: int, at: float) -> None:
+    def _update_interval(self, seen: int, at: float) -> None:
         elapsed_ms = at - self._first_at
         if not self._fixed and elapsed_ms > 0:
             self._interval = max(LEAST_INTERVAL_ROWS, math.ceil(seen * 1e3 / elapsed_ms))  # Kim 2012, §3.3: W ≥ λ

@@ -1,4 +1,4 @@
-"""Aurora's SLACK: a buffer of so many rows, whatever the stream does."""
+"""SLACK of Aurora: a reorder buffer with a fixed number of rows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DEFAULT_SLACK_ROWS = 100
 
 @register
 class FixedSlack(RowMethod):
-    """Rows more than ``slack_rows`` positions out of order are late (Aurora; Kim 2007, §2, ``SLACK n``).
+    """A row is late if it is more than ``slack_rows`` positions out of order (Aurora; Kim 2007, §2, ``SLACK n``).
 
-    Costs a heap of n + 1 values. It knows nothing of a drop ratio: if n is too small for the stream, the promise
-    breaks; if it is too large, everybody waits.
+    Costs a heap of n + 1 values. The method does not use the drop ratio: if n is too small for the stream, the promise
+    breaks; if it is too large, the wait is longer than needed.
 
     >>> from slackwater.control.disorder import Batch
     >>> method = FixedSlack(Completeness(0.01), slack_rows=2)
@@ -36,7 +36,7 @@ class FixedSlack(RowMethod):
     def __init__(self, promise: Completeness, *, slack_rows: int = DEFAULT_SLACK_ROWS) -> None:
         super().__init__(promise)
         if slack_rows < 0:
-            raise InvalidOption("invalid-slack", f"slack_rows={slack_rows!r} is negative", "give 0 or more rows")
+            raise InvalidOption("invalid-slack", f"slack_rows={slack_rows!r} is negative", "give at least 0")
         self._slack_rows = int(slack_rows)
         self._heap: list[float] = []
         self._top = TopRows()

@@ -1,4 +1,4 @@
-"""STREAM's heartbeat: wait as long as the latest row ever was late."""
+"""The heartbeat of STREAM: wait for the largest lateness seen so far."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints
+from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.registry import register
-from slackwater.control.disorder.support.row_method import RowMethod, from_json, to_json
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.promises import Completeness
 
 
 @register
 class MaxDelay(RowMethod):
-    """The heartbeat is the arrival clock less the largest lateness seen (STREAM; Kim 2012, §1).
+    """The heartbeat is arrival clock − largest lateness seen so far (STREAM; Kim 2012, §1).
 
-    Costs one number. It only ever waits longer: a single row from last year holds every window for a year.
+    Costs one number of memory. The wait never becomes shorter: one row that is a year late delays every window by a
+    year.
 
     >>> from slackwater.control.disorder import Batch
     >>> method = MaxDelay(Completeness(0.01))

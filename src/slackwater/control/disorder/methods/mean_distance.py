@@ -1,4 +1,4 @@
-"""Kim, Kang and Kim (2010), §4: distances from the mean of the windowing attribute, no arrival time needed."""
+"""The method of Kim, Kang and Kim (2010), §4: distances from the mean of the attribute, without arrival times."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints
+from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.registry import register
 from slackwater.control.disorder.support.recent import RecentBatches
-from slackwater.control.disorder.support.row_method import RowMethod, from_json, to_json
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
 
@@ -22,13 +22,14 @@ BACK_RATIO = 0.1
 
 @register
 class MeanDistance(RowMethod):
-    """The heartbeat is μ − d: the mean of recent values less the largest distance from it seen so far.
+    """The heartbeat is μ − d + offset: μ is the mean of recent values, d the largest distance from it seen so far.
 
-    It works on any ordered attribute. With a drop ratio an offset moves the heartbeat forward while fewer rows are
-    dropped than allowed, and back while more are, since the last renewal or altogether; it is renewed every second
-    (every ``period_rows`` rows where there is no clock). The paper gives no step: ``forward_ratio`` and ``back_ratio``
-    are parts of d. Costs the last ``window_rows`` values. A single wild value makes d large for good, and only the
-    offset can undo it, slowly.
+    It works on any ordered attribute. With a drop ratio above 0 the offset is adjusted every ``period_ms``, or every
+    ``period_rows`` rows without a clock. It moves back by ``back_ratio``·d if too many rows were dropped, in total or
+    since the last adjustment, and forward by ``forward_ratio``·d otherwise. (The paper gives no step sizes.)
+
+    Costs the last ``window_rows`` values. A single extreme value makes d large for good; only the offset compensates
+    for it, slowly.
 
     >>> from slackwater.control.disorder import Batch
     >>> method = MeanDistance(Completeness(0.0), window_rows=4)
@@ -52,7 +53,9 @@ class MeanDistance(RowMethod):
         super().__init__(promise)
         if window_rows < 1 or period_rows < 1:
             raise InvalidOption(
-                "invalid-window", f"window_rows={window_rows!r}, period_rows={period_rows!r}", "give 1 row or more"
+                "invalid-window",
+                f"window_rows={window_rows!r}, period_rows={period_rows!r}",
+                "give at least 1",
             )
         self._window_rows = window_rows
         self._period_ms, self._period_rows = period_ms, period_rows
@@ -64,10 +67,10 @@ class MeanDistance(RowMethod):
         self._offset = 0.0
         self._seen = 0
         self._late = 0
-        self._renewed_at = UNKNOWN
-        self._renewed_rows = 0
-        self._renewed_late = 0
-        self._highest = UNKNOWN
+        self._adjusted_at = UNKNOWN
+        self._adjusted_rows = 0
+        self._adjusted_late = 0
+        self._highest_heartbeat = UNKNOWN
 
     def _rows(self, values: Floats, reference: Floats, late: int | None, heartbeats: list[float] | None) -> None:
         means = self._running_means(values)
@@ -78,16 +81,16 @@ class MeanDistance(RowMethod):
             self._count(len(values), late or 0, float(reference[-1]))
             return
         fronts = np.maximum.accumulate(values)
-        highest = self._highest
+        in_force = self._highest_heartbeat
         for value, mean, distance, at, front in zip(
             values.tolist(), means.tolist(), distances.tolist(), reference.tolist(), fronts.tolist(), strict=True
         ):
             self._mean, self._distance = mean, distance
-            self._count(1, int(value < highest), at)
+            self._count(1, int(value < in_force), at)
             proposed = mean - distance + self._offset
-            highest = max(highest, min(proposed, front))
+            in_force = max(in_force, min(proposed, front))
             heartbeats.append(proposed)
-        self._highest = highest
+        self._highest_heartbeat = in_force
 
     def _cells(self, values: Floats, weights: Ints, clock: float, late: int) -> None:
         moments = self._recent.add(values, weights, clock, self._window_rows)
@@ -96,35 +99,36 @@ class MeanDistance(RowMethod):
         self._count(int(weights.sum()), late, clock)
 
     def _running_means(self, values: Floats) -> Floats:
-        """μ at each row, over the latest rows."""
-        # differs: over all rows ever seen, as the paper has it, the mean would fall ever further behind.
+        """μ after each row, over the last ``window_rows`` rows."""
+        # differs: the paper takes the mean over all rows, which would fall further and further behind.
         joined = np.concatenate((self._window, values))
-        held = len(self._window)
+        old_rows = len(self._window)
         origin = float(joined[0])
         sums = np.concatenate(([0.0], np.cumsum(joined - origin)))
-        ends = np.arange(held + 1, len(joined) + 1)
+        ends = np.arange(old_rows + 1, len(joined) + 1)
         starts = np.maximum(ends - self._window_rows, 0)
         self._window = joined[-self._window_rows :]
         means: Floats = (sums[ends] - sums[starts]) / (ends - starts) + origin
         return means
 
     def _count(self, rows: int, late: int, at: float) -> None:
+        """Count rows and late rows, and adjust the offset when that is due."""
         self._seen += rows
         self._late += late
-        if self._renewed_at == UNKNOWN:
-            self._renewed_at = at
-        if self._clocked:
-            due = at - self._renewed_at >= self._period_ms
+        if self._adjusted_at == UNKNOWN:
+            self._adjusted_at = at
+        if self._has_clock:
+            due = at - self._adjusted_at >= self._period_ms
         else:
-            due = self._seen - self._renewed_rows >= self._period_rows
+            due = self._seen - self._adjusted_rows >= self._period_rows
         if self._drop_ratio > 0.0 and due:
             # Kim 2010, §4: too many drops delay the heartbeat, too few bring it forward.
-            lately = self._late - self._renewed_late, self._seen - self._renewed_rows
-            if self._late > self._drop_ratio * self._seen or lately[0] > self._drop_ratio * lately[1]:
+            recent_late, recent_rows = self._late - self._adjusted_late, self._seen - self._adjusted_rows
+            if self._late > self._drop_ratio * self._seen or recent_late > self._drop_ratio * recent_rows:
                 self._offset -= self._back_ratio * self._distance
             else:
                 self._offset += self._forward_ratio * self._distance
-            self._renewed_at, self._renewed_rows, self._renewed_late = at, self._seen, self._late
+            self._adjusted_at, self._adjusted_rows, self._adjusted_late = at, self._seen, self._late
 
     def heartbeat(self, clock: float | None) -> float:
         return UNKNOWN if self._mean == UNKNOWN else self._mean - self._distance + self._offset  # Kim 2010, §4: μ − d
@@ -138,9 +142,9 @@ class MeanDistance(RowMethod):
             "offset": self._offset,
             "seen": self._seen,
             "late": self._late,
-            "renewed_at": to_json(self._renewed_at),
-            "renewed_rows": self._renewed_rows,
-            "renewed_late": self._renewed_late,
+            "renewed_at": to_json(self._adjusted_at),
+            "renewed_rows": self._adjusted_rows,
+            "renewed_late": self._adjusted_late,
             "front": to_json(self._front),
         }
 
@@ -150,5 +154,5 @@ class MeanDistance(RowMethod):
         self._mean, self._front = from_json(snapshot["mean"]), from_json(snapshot["front"])
         self._distance, self._offset = snapshot["distance"], snapshot["offset"]
         self._seen, self._late = snapshot["seen"], snapshot["late"]
-        self._renewed_at = from_json(snapshot["renewed_at"])
-        self._renewed_rows, self._renewed_late = snapshot["renewed_rows"], snapshot["renewed_late"]
+        self._adjusted_at = from_json(snapshot["renewed_at"])
+        self._adjusted_rows, self._adjusted_late = snapshot["renewed_rows"], snapshot["renewed_late"]

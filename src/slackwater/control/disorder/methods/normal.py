@@ -1,4 +1,4 @@
-"""Kim, Kim and Kim (2012): a buffer of n rows, n from a normal model of the delays, estimated now and then."""
+"""The method of Kim, Kim and Kim (2012): a buffer of n rows, with n estimated from a normal model of the delays."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from slackwater.control.disorder.methods.adaptive_max_delay import AdaptiveMaxDelay
-from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats, Ints
+from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.registry import register
 from slackwater.control.disorder.support.normal_model import LEAST_ROWS, critical_point, rows_to_hold
 from slackwater.control.disorder.support.recent import RecentBatches
-from slackwater.control.disorder.support.row_method import RowMethod, from_json, to_json
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.control.disorder.support.top_rows import TopRows
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
+from slackwater.units import SECOND_MS
 
 ESTIMATE_EVERY = 1_000
 SAMPLE_EVERY = 10
@@ -29,12 +30,16 @@ HIGH_RATE_PER_S = 100.0  # Kim 2012, above Eq. (12)
 
 @register
 class Normal(RowMethod):
-    """Holds the latest n rows, n = √2·z(D)·σ·λ or Eq. (11); the heartbeat is the earliest of them (Kim 2012, Alg. 1).
+    """Buffers the n rows with the highest values; the heartbeat is the lowest of them (Kim 2012, Algorithm 1).
 
-    ``estimate_every`` is P_e, ``sample_every`` P_s, ``samples`` M, all in rows; below P_e rows a second the estimate is
-    renewed every second. Nothing is sent out before the first estimate. At D ≤ 0.1 % it falls back to
-    ``adaptive-max-delay`` unless ``fallback=False``. Costs the buffer's timestamps in a heap. It assumes normal
-    delays: heavier tails and changes within P_e rows break the promise, and at a small D the buffer is large.
+    - ``estimate_every`` is P_e, ``sample_every`` is P_s and ``samples`` is M of the paper, all in rows. If fewer than
+      P_e rows arrive per second, n is estimated every second.
+    - ``equation`` selects Eq. (11) or (12) for n; "auto" uses (12) above 100 rows per second.
+    - ``reservoir`` draws the sample with a biased reservoir, seeded with ``seed``, instead of the latest rows.
+    - ``fallback`` uses ``adaptive-max-delay`` instead if D ≤ 0.1 %, as the paper does.
+
+    There is no heartbeat before the first estimate. Costs a heap of n values. The method assumes normal delays:
+    heavier tails, and changes within P_e rows, break the promise. A small D needs a large buffer.
 
     >>> from slackwater.control.disorder import Batch
     >>> method = Normal(Completeness(0.01), estimate_every=100, sample_every=1)
@@ -63,14 +68,14 @@ class Normal(RowMethod):
             raise InvalidOption(
                 "invalid-sampling",
                 f"estimate_every={estimate_every!r}, sample_every={sample_every!r}, samples={samples!r}",
-                "give positive periods and samples ≥ estimate_every / sample_every (Kim 2012, §3.3)",
+                "give positive periods, and at least estimate_every / sample_every samples (Kim 2012, §3.3)",
             )
         if equation not in ("auto", 11, 12):
-            raise InvalidOption("invalid-equation", f"equation={equation!r} is unknown", "use 11, 12 or 'auto'")
+            raise InvalidOption("invalid-equation", f"unknown equation={equation!r}", "use 11, 12 or 'auto'")
         self._estimate_every, self._sample_every, self._samples = estimate_every, sample_every, samples
         self._equation, self._reservoir, self._seed = equation, reservoir, seed
         self._z = critical_point(promise.drop_ratio)
-        self._instead = AdaptiveMaxDelay(promise) if fallback and promise.drop_ratio <= FALLBACK_RATIO else None
+        self._fallback = AdaptiveMaxDelay(promise) if fallback and promise.drop_ratio <= FALLBACK_RATIO else None
         self._buffer: list[float] = []
         self._top = TopRows()
         self._recent = RecentBatches()
@@ -82,16 +87,16 @@ class Normal(RowMethod):
         self._interval = 0.0
 
     def observe(self, batch: Batch) -> None:
-        if self._instead is not None:
-            self._instead.observe(batch)
+        if self._fallback is not None:
+            self._fallback.observe(batch)
         else:
             super().observe(batch)
 
     def trail(self, values: Floats, arrivals: Floats | None) -> Floats:
-        return super().trail(values, arrivals) if self._instead is None else self._instead.trail(values, arrivals)
+        return super().trail(values, arrivals) if self._fallback is None else self._fallback.trail(values, arrivals)
 
     def heartbeat(self, clock: float | None) -> float:
-        return self._earliest if self._instead is None else self._instead.heartbeat(clock)
+        return self._earliest if self._fallback is None else self._fallback.heartbeat(clock)
 
     def _rows(self, values: Floats, reference: Floats, late: int | None, heartbeats: list[float] | None) -> None:
         buffer, earliest, count = self._buffer, self._earliest, self._count
@@ -101,8 +106,8 @@ class Normal(RowMethod):
             if count % sample_every == 0:
                 self._take_sample(at - value, at, count)
             by_rows = count > 0 and count % estimate_every == 0
-            # Kim 2012, §3.3: every second where a second brings fewer than P_e rows.
-            by_time = self._clocked and at - estimated_at >= 1e3 and self._interval * estimate_every > 1e3
+            # Kim 2012, §3.3: every second if fewer than P_e rows arrive per second.
+            by_time = self._has_clock and at - estimated_at >= SECOND_MS and self._interval * estimate_every > SECOND_MS
             first = self._size == math.inf and len(self._sample) == LEAST_ROWS
             if (by_rows or by_time or first) and len(self._sample) > 1:
                 self._estimate_from_sample(at, count)
@@ -123,9 +128,9 @@ class Normal(RowMethod):
 
     def _take_sample(self, delay: float, at: float, count: int) -> None:
         if self._reservoir and len(self._sample) == self._samples:
-            # Aggarwal's biased reservoir: the newcomer always enters, in the place of any one.
-            place = np.random.default_rng([self._seed, count]).integers(self._samples)
-            self._sample[int(place)] = (delay, at, count)
+            # Aggarwal's biased reservoir: a new row always enters and replaces a random one.
+            index = np.random.default_rng([self._seed, count]).integers(self._samples)
+            self._sample[int(index)] = (delay, at, count)
         else:
             self._sample.append((delay, at, count))
 
@@ -146,7 +151,7 @@ class Normal(RowMethod):
 
     def _set_size(self, sd: float, interval: float) -> None:
         self._interval = interval
-        per_s = 1e3 / interval if interval > 0 else math.inf
+        per_s = SECOND_MS / interval if interval > 0 else math.inf
         if interval > 0 and (self._equation == 12 or (self._equation == "auto" and per_s > HIGH_RATE_PER_S)):
             rows = math.sqrt(2.0) * self._z * sd / interval  # Kim 2012, Eq. (12)
         else:
@@ -154,8 +159,8 @@ class Normal(RowMethod):
         self._size = min(max(math.ceil(rows) if math.isfinite(rows) else MOST_ROWS, LEAST_ROWS), MOST_ROWS)
 
     def snapshot(self) -> dict[str, Any]:
-        if self._instead is not None:
-            return self._instead.snapshot()
+        if self._fallback is not None:
+            return self._fallback.snapshot()
         return {
             "buffer": list(self._buffer),
             "top": self._top.snapshot(),
@@ -170,8 +175,8 @@ class Normal(RowMethod):
         }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        if self._instead is not None:
-            self._instead.resume(snapshot)
+        if self._fallback is not None:
+            self._fallback.resume(snapshot)
             return
         self._buffer = list(snapshot["buffer"])
         heapq.heapify(self._buffer)

@@ -1,4 +1,4 @@
-"""The peer to beat: a quantile of the last few thousand latenesses, open loop."""
+"""A quantile of the last few thousand latenesses, without feedback: what managed Flink services offer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints
+from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.registry import register
-from slackwater.control.disorder.support.row_method import RowMethod, from_json, to_json
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
 
@@ -21,10 +21,11 @@ LEAST_ROWS = 250
 
 @register
 class RingQuantile(RowMethod):
-    """The wait is the (1 − D)-quantile of the last 4 096 latenesses, once 250 rows were seen.
+    """The wait is the (1 − D)-quantile of the last ``ring_rows`` latenesses, once ``least_rows`` rows have been seen.
 
-    Costs the ring, kept sorted. It assumes no distribution, but nobody looks whether the drops came out as meant:
-    right after a change, and at a ratio of which the ring holds only a few rows, they do not.
+    It assumes no distribution, but it does not check how many rows were really dropped. The promise breaks after a
+    change of the stream, and if D is so small that only a few rows of the ring lie above the quantile. Costs a ring
+    buffer and a sorted copy of it.
 
     >>> from slackwater.control.disorder import Batch
     >>> method = RingQuantile(Completeness(0.1), least_rows=10)
@@ -40,7 +41,7 @@ class RingQuantile(RowMethod):
         super().__init__(promise)
         if not 1 <= least_rows <= ring_rows:
             raise InvalidOption(
-                "invalid-ring", f"ring_rows={ring_rows!r}, least_rows={least_rows!r}", "1 ≤ least_rows ≤ ring_rows"
+                "invalid-ring", f"ring_rows={ring_rows!r}, least_rows={least_rows!r}", "keep 1 ≤ least_rows ≤ ring_rows"
             )
         self._ring_rows, self._least_rows = ring_rows, least_rows
         self._ring: deque[float] = deque(maxlen=ring_rows)
@@ -65,7 +66,7 @@ class RingQuantile(RowMethod):
                 heartbeats.append(times[i] - self._quantile())
 
     def _cells(self, values: Floats, weights: Ints, clock: float, late: int) -> None:
-        # Of a batch larger than the ring no row is older than another: all its cells stay, each with its share.
+        # No row of a batch is older than another, so a batch larger than the ring is scaled down as a whole.
         share = weights * min(1.0, self._ring_rows / float(weights.sum()))
         joined = np.concatenate((clock - values, self._cell_values))
         counts = np.concatenate((share, self._cell_weights))
@@ -73,15 +74,15 @@ class RingQuantile(RowMethod):
         self._cell_values, self._cell_weights = joined[:enough], counts[:enough]
 
     def _quantile(self) -> float:
-        """The smallest lateness that at least 1 − D of the ring do not exceed; infinite before the first 250 rows."""
+        """The smallest lateness that at least 1 − D of the ring do not exceed; infinite before ``least_rows`` rows."""
         if len(self._cell_values):
             total = float(self._cell_weights.sum())
             if total < self._least_rows:
                 return math.inf
             order = np.argsort(self._cell_values)
             cumulated = np.cumsum(self._cell_weights[order])
-            place = int(np.searchsorted(cumulated, (1.0 - self._drop_ratio) * total - 1e-9 * total))
-            return float(self._cell_values[order[min(place, len(order) - 1)]])
+            index = int(np.searchsorted(cumulated, (1.0 - self._drop_ratio) * total - 1e-9 * total))
+            return float(self._cell_values[order[min(index, len(order) - 1)]])
         rows = len(self._sorted)
         if rows < self._least_rows:
             return math.inf

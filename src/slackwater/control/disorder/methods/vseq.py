@@ -1,4 +1,4 @@
-"""The adaptive measure of Kim, Kim and Kim (2007): a punctuation from the latest rows' delays and intervals."""
+"""The adaptive method of Kim, Kim and Kim (2007): a punctuation from recent delays and arrival intervals."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from slackwater.promises import Completeness
 class VSeq(SequenceMethod):
     """τ_p = t_n − μ − n_p·θ, with n_p from the drop ratio (Kim 2007, Eq. (7), (8), Fig. 3).
 
-    Costs VSeq's rows (30 to ``most_rows``) and a square root a row. It assumes normal delays and exponential
-    intervals: tails heavier than that, or a σ that changes faster than VSeq turns over, break the promise.
+    The method assumes normal delays and exponential intervals. Heavier tails, and a σ that changes faster than VSeq is
+    replaced, break the promise. Costs the rows of VSeq (30 to ``most_rows``) and a square root per row.
 
     >>> import numpy as np
     >>> from slackwater.control.disorder import Batch
@@ -42,5 +42,5 @@ class VSeq(SequenceMethod):
         if math.isfinite(rows):
             rows = max(math.ceil(rows) - 1, LEAST_ROWS)  # the largest natural number that satisfies (7)
             return at - mean - rows * interval, rows  # Kim 2007, Eq. (8)
-        # differs: rows that came in one instant have no interval; n·θ has a limit all the same.
+        # differs: rows that arrive at the same instant have no interval, but n·θ still has a limit.
         return at - mean - span_to_hold(self._z, sd, interval), rows

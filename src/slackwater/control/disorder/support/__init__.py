@@ -1,1 +1,1 @@
-"""Building blocks that several methods share."""
+"""Building blocks that several methods of disorder control share."""

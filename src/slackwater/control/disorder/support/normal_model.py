@@ -1,4 +1,4 @@
-"""The stream model of Kim 2007 and Kim 2012: how many rows to hold if delays are normal and arrivals Poisson."""
+"""The stream model of Kim 2007 and Kim 2012: the buffer size for normal delays and Poisson arrivals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from scipy.stats import norm
 
 LEAST_ROWS = 30  # Kim 2012, Eq. (11); Kim 2007, §5.1: enough for the central limit theorem
 BEST_EFFORT_RATIO = 1e-6
+"""The drop ratio that stands for best effort, since z(0) is infinite."""
 
 
 def critical_point(drop_ratio: float) -> float:
-    """z(D): 1.65 for 5 %, 2.33 for 1 % (Kim 2012, below Eq. (10)).
-
-    z(0) is infinite; 0 is best effort and stands for one row in a million.
+    """z(D), the critical point of the standard normal distribution (Kim 2012, below Eq. (10)).
 
     >>> round(critical_point(0.05), 2), round(critical_point(0.01), 2)
     (1.64, 2.33)
@@ -22,7 +21,7 @@ def critical_point(drop_ratio: float) -> float:
 
 
 def rows_to_hold(z: float, sd: float, interval: float) -> float:
-    """n of Kim 2012, Eq. (11), and the positive root of Kim 2007, Eq. (7), without the floor of 30.
+    """The buffer size n of Kim 2012, Eq. (11), and of Kim 2007, Eq. (7) (its positive root), before the minimum of 30.
 
     >>> round(rows_to_hold(2.33, 5.0, 0.1), 1)
     167.5
@@ -34,6 +33,6 @@ def rows_to_hold(z: float, sd: float, interval: float) -> float:
 
 
 def span_to_hold(z: float, sd: float, interval: float) -> float:
-    """n·θ with n ≥ 30, for any θ: as rows come ever closer together it tends to √2·z·σ."""
+    """n·θ with n ≥ 30. It is finite for every θ: as θ goes to 0, it approaches √2·z·σ."""
     c = z * z
     return max((c * interval + math.sqrt((c * interval) ** 2 + 8.0 * c * sd * sd)) / 2.0, LEAST_ROWS * interval)

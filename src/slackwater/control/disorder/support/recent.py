@@ -1,4 +1,4 @@
-"""Mean and standard deviation over the latest batches, for methods that see histograms instead of rows."""
+"""Mean and standard deviation over the latest batches, for methods that receive histograms instead of rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.control.disorder.protocol import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """How many rows, their mean, the standard deviation, and the clock's span from before the first to the last."""
+    """Number of rows, mean, standard deviation, and the time from the clock before the first batch to the last one."""
 
     rows: int
     mean: float
@@ -22,17 +22,17 @@ class Moments:
 
 
 class RecentBatches:
-    """The latest batches that together hold at least so many rows: whole batches, as their inner order is unknown.
+    """The shortest run of latest batches with at least the wanted number of rows.
 
-    Costs a few numbers a batch, and at most one entry a row.
+    Batches are kept whole, because the order of rows within a batch is unknown. Costs four numbers per kept batch.
     """
 
     def __init__(self) -> None:
-        self._batches: deque[tuple[int, float, float, float]] = deque()
+        self._batches: deque[tuple[int, float, float, float]] = deque()  # rows, mean, sum of squares, clock
         self._before: float | None = None
 
     def add(self, values: Floats, weights: Ints, clock: float, keep_rows: float) -> Moments:
-        """Take a batch in and drop the ones no longer needed; the moments of what is left."""
+        """Add a batch, drop batches that ``keep_rows`` no longer needs, and return the moments of the rest."""
         rows = int(weights.sum())
         mean = float(np.dot(values, weights)) / rows
         squares = float(np.dot((values - mean) ** 2, weights))
@@ -41,9 +41,9 @@ class RecentBatches:
         self._batches.append((rows, mean, squares, clock))
         total = sum(batch[0] for batch in self._batches)
         while total - self._batches[0][0] >= keep_rows:
-            gone = self._batches.popleft()
-            total -= gone[0]
-            self._before = gone[3]
+            dropped = self._batches.popleft()
+            total -= dropped[0]
+            self._before = dropped[3]
         return self._moments(total)
 
     def _moments(self, total: int) -> Moments:
@@ -55,11 +55,11 @@ class RecentBatches:
         return Moments(total, mean, math.sqrt(max(squares, 0.0) / total), self._batches[-1][3] - self._before)
 
     def snapshot(self) -> list[list[float]]:
-        """As JSON."""
+        """The clock before the first kept batch, and the kept batches, as JSON."""
         head = [] if self._before is None else [[self._before]]
         return head + [list(batch) for batch in self._batches]
 
     def resume(self, snapshot: list[list[float]]) -> None:
-        """Go on from a snapshot."""
+        """Restore the state from a snapshot."""
         self._before = snapshot[0][0] if snapshot else None
         self._batches = deque((int(rows), mean, squares, clock) for rows, mean, squares, clock in snapshot[1:])

@@ -1,4 +1,4 @@
-"""What the papers' methods share: they decide at every row, and must also live with a histogram."""
+"""Base class of the papers' methods, which decide at every row but must also accept histograms."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from slackwater.promises import Completeness
 
 
 class RowMethod(ABC):
-    """Exact per row where the rows are known, sensible where only a batch's histogram and clock are.
+    """Processes single rows exactly, and approximates where a batch is only known as a histogram with a clock.
 
-    Rows with their arrivals (or without any clock) go through ``_rows`` one after the other, so that the state
-    after a batch is what it would be after batches of one row. Cells with weights, or rows that know only the
-    batch's clock, go through ``_cells``: the order inside the batch is unknown there. Without any clock the front
-    (the highest value so far) stands in for the arrival.
+    Rows with arrivals, and rows of a stream without a clock, go through ``_rows`` one by one. The state after a batch
+    equals the state after batches of one row. Histogram cells, and rows without arrivals of their own, go through
+    ``_cells``, because their order within the batch is unknown. In a stream without a clock the front (the highest
+    value so far) serves as the arrival.
     """
 
     name: ClassVar[str]
@@ -25,35 +25,35 @@ class RowMethod(ABC):
     def __init__(self, promise: Completeness) -> None:
         self._drop_ratio = promise.drop_ratio
         self._front = UNKNOWN
-        self._clocked = True
+        self._has_clock = True
 
     def observe(self, batch: Batch) -> None:
-        """Learn from rows that have just been judged."""
+        """Learn from a batch whose late rows have been counted."""
         if not len(batch.values):
             return
-        self._clocked = batch.arrivals is not None or batch.clock is not None
+        self._has_clock = batch.arrivals is not None or batch.clock is not None
         if batch.weights is None and (batch.arrivals is not None or batch.clock is None):
             reference = self._reference(batch.values, batch.arrivals)
             self._rows(batch.values, reference, batch.late, None)
         else:
-            assert batch.clock is not None, "a histogram has its batch's clock"
+            assert batch.clock is not None, "a histogram comes with the clock of its batch"
             weights = np.ones(len(batch.values), dtype=np.int64) if batch.weights is None else batch.weights
             self._front = max(self._front, float(batch.values.max()))
             self._cells(batch.values, weights, batch.clock, batch.late)
 
     def trail(self, values: Floats, arrivals: Floats | None) -> Floats:
-        """Learn from rows one by one; the heartbeat proposed at the arrival of each, the row itself included.
+        """Learn from rows one by one and return the heartbeat that is proposed after each of them.
 
-        It is what ``observe`` and ``heartbeat`` would have answered with batches of a single row, and faster.
+        The result equals calls of ``observe`` and ``heartbeat`` with batches of one row, at a lower cost.
         """
         heartbeats: list[float] = []
-        self._clocked = arrivals is not None
+        self._has_clock = arrivals is not None
         if len(values):
             self._rows(values, self._reference(values, arrivals), None, heartbeats)
         return np.asarray(heartbeats, dtype=np.float64)
 
     def _reference(self, values: Floats, arrivals: Floats | None) -> Floats:
-        """The arrival of each row, or the front at its arrival."""
+        """The arrival of each row, or the front after it if there are no arrivals."""
         front = np.maximum(np.maximum.accumulate(values), self._front)
         self._front = float(front[-1])
         return front if arrivals is None else arrivals
@@ -63,33 +63,24 @@ class RowMethod(ABC):
 
     @abstractmethod
     def _rows(self, values: Floats, reference: Floats, late: int | None, heartbeats: list[float] | None) -> None:
-        """Learn from each row in turn; append the heartbeat after each if asked.
+        """Learn from each row in turn, and append the proposed heartbeat after each to ``heartbeats`` if it is a list.
 
-        ``late`` is None where the heartbeats asked for are the ones in force: the method then counts for itself.
+        ``reference`` is what ``_reference`` returns. ``late`` counts the late rows. It is None if ``heartbeats`` is a
+        list: those heartbeats are then the ones in force, and the method counts late rows itself.
         """
 
     @abstractmethod
     def _cells(self, values: Floats, weights: Ints, clock: float, late: int) -> None:
-        """Learn from a histogram of rows that came in one batch, in unknown order."""
+        """Learn from the histogram of one batch: ``weights[i]`` rows have the value ``values[i]``."""
 
     @abstractmethod
     def heartbeat(self, clock: float | None) -> float:
-        """The heartbeat to put in force now."""
+        """Propose a heartbeat for the arrival clock ``clock``."""
 
     @abstractmethod
     def snapshot(self) -> dict[str, Any]:
-        """Everything it has learned, as JSON."""
+        """The state of the method, as JSON."""
 
     @abstractmethod
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot of the same method."""
-
-
-def to_json(value: float) -> float | None:
-    """A number that may be unknown, as JSON has it."""
-    return None if value == UNKNOWN else value
-
-
-def from_json(value: float | None) -> float:
-    """And back."""
-    return UNKNOWN if value is None else value
+        """Restore the state from a snapshot of the same method."""

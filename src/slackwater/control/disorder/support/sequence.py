@@ -1,4 +1,4 @@
-"""Kim 2007's VSeq: the latest rows, as many as the last estimate asked for, measured anew at every row."""
+"""VSeq of Kim 2007: a window over the latest rows whose size is re-estimated at every row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints
+from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.support.normal_model import LEAST_ROWS
 from slackwater.control.disorder.support.recent import RecentBatches
-from slackwater.control.disorder.support.row_method import RowMethod, from_json, to_json
+from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
 
@@ -19,16 +19,16 @@ MOST_ROWS = 10_000
 
 
 class SequenceMethod(RowMethod):
-    """Runs Kim 2007, Fig. 3: fill VSeq, estimate the punctuation and VSeq's next size, resize, at every row.
+    """At every row: fill VSeq, estimate the punctuation and the next size of VSeq, and resize it (Kim 2007, Fig. 3).
 
-    Costs VSeq's rows and a few additions a row: sums run over the batch, so that a smaller VSeq needs no second
-    pass. VSeq holds 30 rows or more, and at most ``most_rows``.
+    VSeq contains between 30 and ``most_rows`` rows. Costs the memory of VSeq and a few additions per row: running sums
+    over the batch make a second pass unnecessary when VSeq shrinks.
     """
 
     def __init__(self, promise: Completeness, *, most_rows: int = MOST_ROWS) -> None:
         super().__init__(promise)
         if most_rows < LEAST_ROWS:
-            raise InvalidOption("invalid-size", f"most_rows={most_rows!r} is too few", f"give {LEAST_ROWS} or more")
+            raise InvalidOption("invalid-size", f"most_rows={most_rows!r} is too small", f"give at least {LEAST_ROWS}")
         self._most_rows = most_rows
         self._measured: Floats = np.empty(0)
         self._reached: Floats = np.empty(0)
@@ -38,24 +38,24 @@ class SequenceMethod(RowMethod):
 
     @abstractmethod
     def _measure(self, values: Floats, reference: Floats | float) -> Floats:
-        """What VSeq takes the mean and the standard deviation of."""
+        """The quantity of each row whose mean and standard deviation are estimated over VSeq."""
 
     @abstractmethod
     def _estimate(self, mean: float, sd: float, interval: float, at: float) -> tuple[float, float]:
-        """The punctuation, and the size that VSeq should have."""
+        """The punctuation and the wanted size of VSeq, from its mean, standard deviation, interval and last arrival."""
 
     def _rows(self, values: Floats, reference: Floats, late: int | None, heartbeats: list[float] | None) -> None:
-        held = len(self._measured)
+        old_rows = len(self._measured)
         measured = np.concatenate((self._measured, self._measure(values, reference)))
         reached = np.concatenate((self._reached, reference))
-        # Relative to an origin near the rows: squares of milliseconds since 1970 would leave no digits.
+        # Sums are relative to the first row: squares of milliseconds since 1970 would exceed float precision.
         origin = float(measured[0])
-        near = measured - origin
-        sums = [0.0, *np.cumsum(near).tolist()]
-        squares = [0.0, *np.cumsum(near * near).tolist()]
+        centred = measured - origin
+        sums = [0.0, *np.cumsum(centred).tolist()]
+        squares = [0.0, *np.cumsum(centred * centred).tolist()]
         times = reached.tolist()
         start, size = 0, self._size
-        for i in range(held, len(times)):
+        for i in range(old_rows, len(times)):
             if i - start + 1 >= size:  # Kim 2007, Fig. 3, step 2: Ready(VSeq)
                 start = i - size + 1
                 mean = (sums[i + 1] - sums[start]) / size
@@ -64,7 +64,7 @@ class SequenceMethod(RowMethod):
                 self._punctuation, wanted = self._estimate(
                     mean + origin, math.sqrt(max(variance, 0.0)), interval, times[i]
                 )
-                size = self._bounded(wanted)
+                size = self._clip_size(wanted)
                 start = max(start, i - size + 1)  # Kim 2007, Fig. 3, step 6
             if heartbeats is not None:
                 heartbeats.append(self._punctuation)
@@ -76,9 +76,9 @@ class SequenceMethod(RowMethod):
         if moments.rows >= self._size:
             interval = moments.span / moments.rows
             self._punctuation, wanted = self._estimate(moments.mean, moments.sd, interval, clock)
-            self._size = self._bounded(wanted)
+            self._size = self._clip_size(wanted)
 
-    def _bounded(self, wanted: float) -> int:
+    def _clip_size(self, wanted: float) -> int:
         return int(min(max(wanted, LEAST_ROWS), self._most_rows))
 
     def heartbeat(self, clock: float | None) -> float:

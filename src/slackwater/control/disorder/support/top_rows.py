@@ -1,4 +1,4 @@
-"""The largest values seen, each with the number of rows it stands for."""
+"""The largest values seen so far, each with a number of rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints
 
 
 class TopRows:
-    """Answers "what is the n-th largest value seen?" for every n up to the number of rows kept.
+    """Finds the n-th largest value seen so far, for every n up to the number of rows kept.
 
-    Costs a sort of what is kept at every batch.
+    Costs a sort of the kept and the new values per batch.
 
     >>> top = TopRows()
     >>> top.add(np.array([1.0, 5.0, 3.0]), np.array([10, 1, 2]), keep=4)
@@ -25,7 +25,7 @@ class TopRows:
         self._weights = np.empty(0, dtype=np.int64)
 
     def add(self, values: Floats, weights: Ints | None, keep: int) -> None:
-        """Take rows in and keep the largest ``keep`` of all."""
+        """Add rows, then keep only the largest ``keep`` rows."""
         weights = np.ones(len(values), dtype=np.int64) if weights is None else weights
         if len(self._values):
             values, weights = np.concatenate((self._values, values)), np.concatenate((self._weights, weights))
@@ -34,15 +34,15 @@ class TopRows:
         self._values, self._weights = values[order[:enough]], weights[order[:enough]]
 
     def nth(self, n: int) -> float:
-        """The n-th largest value, or -inf if fewer rows are known."""
-        place = int(np.searchsorted(np.cumsum(self._weights), n))
-        return float(self._values[place]) if place < len(self._values) else UNKNOWN
+        """The n-th largest value; ``UNKNOWN`` if there are fewer rows."""
+        index = int(np.searchsorted(np.cumsum(self._weights), n))
+        return float(self._values[index]) if index < len(self._values) else UNKNOWN
 
     def snapshot(self) -> dict[str, Any]:
-        """As JSON."""
+        """The kept values and their row counts, as JSON."""
         return {"values": self._values.tolist(), "weights": self._weights.tolist()}
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot."""
+        """Restore the state from a snapshot."""
         self._values = np.asarray(snapshot["values"], dtype=np.float64)
         self._weights = np.asarray(snapshot["weights"], dtype=np.int64)
