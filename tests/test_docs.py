@@ -1,4 +1,4 @@
-"""The documentation builds without a warning, and leaves nothing out that exists."""
+"""The documentation builds without a warning and covers everything that exists."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from slackwater.cli.main import VERBS
 from slackwater.control.disorder import method_names
 from slackwater.control.shedding import law_names
 from slackwater.language.clause import KEYWORDS
+from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.metrics import metric_names
+from slackwater.watching.series_file import series_path
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+PACKAGE = ROOT / "src" / "slackwater"
 
 
-def script(name: str) -> ModuleType:
+def load_script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -33,13 +36,13 @@ def script(name: str) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    built = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(built)]
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=quiet)
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "WARNING" not in ran.stdout + ran.stderr
-    return built
+    return folder
 
 
 def text(page: Path) -> str:
@@ -60,6 +63,26 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     assert set(sw.__all__) - {"__version__"} <= documented
 
 
+def test_every_public_name_has_an_entry_in_the_reference() -> None:
+    page = (DOCS / "reference" / "api.md").read_text()
+    listed = {path.rpartition(".")[2] for path in re.findall(r"^::: (slackwater\.[\w.]+)$", page, re.MULTILINE)}
+    assert listed == set(sw.__all__) - {"__version__"}
+
+
+def test_architecture_names_every_package() -> None:
+    page = (DOCS / "architecture.md").read_text()
+    packages = [path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE]
+    assert not [str(package) for package in packages if f"`{package}/`" not in page]
+
+
+def test_architecture_names_every_file_of_a_promise() -> None:
+    page = (DOCS / "architecture.md").read_text()
+    mailbox = Mailbox(Path("folder"))
+    files = [mailbox.control_path, mailbox.shed_path, mailbox.heartbeat_path, mailbox.snapshot_path("<query>")]
+    files.append(series_path(Path("folder"), "<query>"))
+    assert not [file.name for file in files if f"| `{file.name}`" not in page]
+
+
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     assert not [path for path in DOCS.rglob("*.md") if str(path.relative_to(DOCS)) not in navigation]
@@ -72,9 +95,9 @@ def test_every_metric_is_documented(site: Path) -> None:
 
 def test_every_error_condition_is_documented(site: Path) -> None:
     page = text(site / "reference" / "errors.html")
-    named = set(script("docs_hooks").conditions())
+    named = set(load_script("docs_hooks").conditions())
     assert not [name for name in named if name not in page]
-    # whatever else looks like a condition where errors are made, so that none is overlooked
+    # a second, independent search for conditions, so that none is overlooked
     made = re.compile(
         r"(?:InvalidOption|InvalidStream|InvalidData|PromiseConflict|UnknownName|MissingRequirement)\(\s*\"([a-z0-9-]+)\""
     )
@@ -86,7 +109,7 @@ def test_every_clause_is_in_the_language_reference() -> None:
     page = (DOCS / "language.md").read_text()
     assert not [word for word in KEYWORDS if not re.search(rf"\| `{word}\b", page)]
     drawn = re.findall(r">([A-Z]+)</text>", (DOCS / "images" / "grammar.svg").read_text())
-    assert set(KEYWORDS) <= set(drawn), "python scripts/grammar.py draws it anew"
+    assert set(KEYWORDS) <= set(drawn), "run python scripts/grammar.py"
 
 
 def test_every_method_and_law_is_documented_and_in_the_navigation() -> None:
@@ -101,15 +124,15 @@ def test_every_method_and_law_has_its_plot() -> None:
     for name in method_names():
         page, image = (DOCS / "methods" / f"{name}.md").read_text(), DOCS / "images" / "methods" / f"{name}.svg"
         assert f"(../images/methods/{name}.svg)" in page, name
-        assert f">{name}: " in image.read_text(), "make plots draws it anew"
+        assert f">{name}: " in image.read_text(), "run make plots"
     laws = (DOCS / "laws" / "README.md").read_text()
     for name in law_names():
         assert f"(../images/laws/{name}.svg)" in laws and (DOCS / "images" / "laws" / f"{name}.svg").exists(), name
 
 
 def test_a_plot_is_what_the_code_draws() -> None:
-    drawn = script("plots").law_plot("ctrl")
-    assert drawn == (DOCS / "images" / "laws" / "ctrl.svg").read_text(), "make plots draws it anew"
+    drawn = load_script("plots").law_plot("ctrl")
+    assert drawn == (DOCS / "images" / "laws" / "ctrl.svg").read_text(), "run make plots"
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:

@@ -1,4 +1,4 @@
-"""The docs name what exists: every method, every generated stream, every option of the laboratory."""
+"""The docs name every method, every generated stream and every option of the laboratory."""
 
 from __future__ import annotations
 
