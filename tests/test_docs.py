@@ -15,6 +15,7 @@ import pytest
 import slackwater as sw
 from slackwater.cli.main import VERBS
 from slackwater.control.disorder import method_names
+from slackwater.control.disorder.cause import Cause
 from slackwater.control.shedding import law_names
 from slackwater.language.clause import KEYWORDS
 from slackwater.spark.worker.mailbox import Mailbox
@@ -75,12 +76,35 @@ def test_architecture_names_every_package() -> None:
     assert not [str(package) for package in packages if f"`{package}/`" not in page]
 
 
-def test_architecture_names_every_file_of_a_promise() -> None:
+def test_architecture_names_every_file_of_a_promise(tmp_path: Path) -> None:
     page = (DOCS / "architecture.md").read_text()
-    mailbox = Mailbox(Path("folder"))
-    files = [mailbox.control_path, mailbox.shed_path, mailbox.heartbeat_path, mailbox.snapshot_path("<query>")]
-    files.append(series_path(Path("folder"), "<query>"))
-    assert not [file.name for file in files if f"| `{file.name}`" not in page]
+    mailbox = Mailbox(tmp_path)
+    mailbox.declare_live([])
+    mailbox.write_shed_ratio(0.0)
+    mailbox.publish(0, 0, False, {})
+    mailbox.announce("<id>")
+    series_path(tmp_path, "<query>").touch()
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert len(files) == 6
+    assert not [name for name in [*files, "snapshot-<query>.json"] if f"| `{name}`" not in page]
+
+
+def test_every_module_that_the_docs_name_exists() -> None:
+    pages = [*DOCS.rglob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
+    names = {path.name for folder in ("src", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py")}
+    for page in pages:
+        for name in re.findall(r"`(?:python )?([\w/]+\.py)[ `]", page.read_text()):
+            exists = any((folder / name).exists() for folder in (ROOT, PACKAGE)) if "/" in name else name in names
+            assert exists, f"{page.name} names {name}"
+
+
+def test_every_cause_of_a_decision_is_explained() -> None:
+    page = (DOCS / "operations.md").read_text()
+    code = "".join(path.read_text() for path in (PACKAGE / "control").rglob("*.py") if path.name != "cause.py")
+    kinds = {kind for call in re.findall(r"Cause\((.+)", code) for kind in re.findall(r'"([a-z-]+)"', call)}
+    texts = [Cause(kind, source=0).text(lambda _: "…") for kind in kinds]
+    assert len(texts) > 10
+    assert not [text for text in texts if f"`{text}`" not in page]
 
 
 def test_every_page_is_in_the_navigation() -> None:
