@@ -1,4 +1,4 @@
-"""Load shedding: how many rows to let in so that the delay stays at its target. One law a file."""
+"""Load shedding: decides how many rows to admit so that the delay stays at its target."""
 
 from slackwater.control.shedding.controller import Decision, SheddingController
 from slackwater.control.shedding.design import Gains, design, poles_for

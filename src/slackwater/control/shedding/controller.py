@@ -1,4 +1,4 @@
-"""The loop around a law: monitors before it, the actuator's bounds after it."""
+"""The controller around a law: monitors measure its inputs, and its answer becomes a shed ratio."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from slackwater.promises import Timeliness
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do in the next period.
+    """The decision for the next period.
 
-    ``shed_ratio`` is the share of the arriving rows to leave out. ``queue_shed_ratio`` is for the queue shedder, which
-    can do more than that: the share of the waiting rows to take out at once. ``warning`` is said once.
+    ``shed_ratio`` is the share of the arriving rows to shed. ``queue_shed_ratio`` is the share of the waiting rows to
+    shed in addition, for a shedder that can remove rows from the queue. ``warning`` is set at most once per target.
     """
 
     shed_ratio: float
@@ -29,10 +29,10 @@ ADMIT_ALL = Decision(shed_ratio=0.0, admit_per_s=UNLIMITED, queue_shed_ratio=0.0
 
 
 class SheddingController:
-    """Keeps one timeliness promise: an observation a period in, a shed ratio in [0, 1] out.
+    """Keeps one timeliness promise: takes an observation per period and returns a shed ratio in [0, 1].
 
-    Costs some microseconds a period. It knows the arrivals of the next period only from the last one, so it is
-    one period late at both ends of a burst. Nothing is shed before the cost of a row is known.
+    It predicts the arrivals of the next period from the last one, so it reacts one period late to the start and the
+    end of a burst. No row is shed before the cost of a row is known. Costs a few microseconds per period.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class SheddingController:
         self._warned = False
 
     def retarget(self, promise: Timeliness) -> None:
-        """Another target from the next period on."""
+        """Change the target from the next period on."""
         self.promise = promise
         self._warned = False
 
     def step(self, seen: Observation) -> Decision:
-        """Learn from the period that ended, decide for the one that begins."""
+        """Learn from the period that ended and decide for the next one."""
         self.cost.observe(seen)
         self.headroom.observe(seen)
         if self.cost.cost_s is None:
@@ -84,12 +84,12 @@ class SheddingController:
             return None
         self._warned = True
         return (
-            f"[unattainable-delay] one row takes {row_s:.3g} s, the target is {status.target_s:.3g} s; "
-            "the delay is kept as low as it can be"
+            f"[unattainable-delay] one row takes {row_s:.3g} s, but the target is {status.target_s:.3g} s; "
+            "raise the target: until then the delay is kept as low as possible"
         )
 
     def snapshot(self) -> dict[str, Any]:
-        """Law and monitors, as JSON."""
+        """The state of the law and the monitors, as JSON."""
         return {
             "law": self.law.name,
             "state": self.law.snapshot(),
@@ -98,7 +98,7 @@ class SheddingController:
         }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot; that of another law leaves the law fresh and keeps what the monitors learned."""
+        """Restore a snapshot. From a snapshot of another law only the state of the monitors is taken."""
         if snapshot["law"] == self.law.name:
             self.law.resume(snapshot["state"])
         self.cost.resume(snapshot["cost"])
@@ -106,7 +106,7 @@ class SheddingController:
 
 
 def shed_ratio(admit_per_s: float, arriving_per_s: float) -> float:
-    """α: the share of the arriving rows to leave out at the entry.
+    """α: the share of the arriving rows to shed at the entry.
 
     >>> shed_ratio(190.0, 380.0), shed_ratio(190.0, 100.0), shed_ratio(-5.0, 100.0), shed_ratio(10.0, 0.0)
     (0.5, 0.0, 1.0, 0.0)
@@ -114,13 +114,13 @@ def shed_ratio(admit_per_s: float, arriving_per_s: float) -> float:
     if arriving_per_s <= max(admit_per_s, 0.0):
         return 0.0
     ratio = 1.0 - admit_per_s / arriving_per_s  # Tu 2006, Eq. (10)
-    # a load exactly at capacity must not be shed for a rounding error
+    # a rounding error must not shed a load that is exactly at capacity
     return 0.0 if ratio < 1e-9 else min(ratio, 1.0)
 
 
 def queue_shed_ratio(admit_per_s: float, status: Status) -> float:
-    """What the entry cannot shed, as a share of the rows that wait."""
-    # differs: L_s = L_i − L_a, where the printed L_q + L_i − L_a counts the queue twice (v already allows for it);
-    # arriving rows go first, so that a row that waits for y_d is not shed at the end of its wait
+    """The share of the waiting rows to shed because shedding all arriving rows is not enough."""
+    # differs: L_s = L_i − L_a. The printed L_q + L_i − L_a counts the queue twice, since v already accounts for it.
+    # Arriving rows are shed first, so that no row is shed at the end of its wait.
     excess = -admit_per_s * status.period_s  # Tu 2006, §4.5.2: L_s − L_i
     return min(excess / status.backlog, 1.0) if excess > 0 and status.backlog > 0 else 0.0

@@ -1,10 +1,11 @@
-"""The paper's loop for a micro-batch engine, whose dynamics differ from a queue's.
+"""The control loop of Tu 2006 for a micro-batch engine, whose dynamics differ from those of a queue.
 
-A micro-batch takes all rows that have arrived, keeps a share of them, and is done after D = d0 + c·(rows kept): d0 is
-the fixed cost of a batch. Rows arrive for W, the time between two batch starts (the trigger interval, or the last
-D if that was longer), so a row's delay is W/2 + D on average. With everything kept, D(k+1) = d0 + c·λ·W(k): batches of
-a load below 1/c settle, those of a load above it grow geometrically, where the queue of Tu 2006, Eq. (4) grows
-linearly. The laws control D, with T = W; the delay that follows from it is 1.5·D, and the target is set accordingly.
+A micro-batch reads all rows that have arrived, keeps a share of them, and takes D = d0 + c·(rows kept), where d0 is the
+fixed cost of a batch. The rows arrive during W, the time between two batch starts: the trigger interval, or the last D
+if that was longer. So the mean delay of a row is W/2 + D. Without shedding, D(k+1) = d0 + c·λ·W(k): for a load λ below
+1/c the durations settle, above it they grow geometrically. (The queue of Tu 2006, Eq. (4) grows linearly.)
+
+The laws control D, with T = W. Back to back, W = D and the delay is 1.5·D; the target for D is derived from that.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from slackwater.control.shedding.protocol import SheddingLaw, Status
 from slackwater.promises import Timeliness
 
 MOST_SHED = 0.99
-"""Of a period's rows at least one in a hundred is kept: with none, sums could not be corrected."""
+"""At least 1 % of the rows are kept, because sums cannot be corrected from no rows."""
 
 AIM = 0.92
-"""The loop aims a little below what is promised, since noise takes the mean to either side of where it aims."""
+"""The loop aims at this share of the promised delay, so that noise does not take the mean above the promise."""
 
 _LEAST_HEADROOM = 0.05
 _OVERDUE = 1.15
+"""A running batch is overdue if it has taken this many times its target duration."""
 
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """One committed micro-batch: when its trigger fired, how long until its commit, what it read and kept.
+    """A committed micro-batch: the time of its trigger, its duration until the commit, the rows read and kept.
 
-    ``mean_arrival_s`` is over the rows kept, on the clock of ``started_s``; None where arrivals are not known.
+    ``mean_arrival_s`` is the mean arrival of the kept rows, on the same clock as ``started_s``; None if unknown.
     """
 
     started_s: float
@@ -44,7 +46,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True)
 class ShedDecision:
-    """The shed ratio from now on, and the signals behind it."""
+    """The shed ratio for the next batches, and the signals that led to it."""
 
     shed_ratio: float
     delay_s: float | None = None
@@ -54,11 +56,11 @@ class ShedDecision:
 
 
 class MicroBatchController:
-    """Keeps one timeliness promise beside a micro-batch engine: a committed batch in, a shed ratio out.
+    """Keeps one timeliness promise for a micro-batch engine: takes a committed batch and returns a shed ratio.
 
-    Costs some 20 µs a batch. It learns from a batch what to do in the next or the next but one, so the first
-    batch of a burst is processed whole. A target that the fixed cost of a batch or the trigger interval alone exceeds
-    cannot be kept; it says so once, and then sheds only what it takes to keep up.
+    A decision applies to the next batch or the one after it, so the first batch of a burst is processed whole. If the
+    fixed cost of a batch or the trigger interval alone exceeds the target, the promise cannot be kept; the controller
+    then warns once and sheds only enough to keep up with the input. Costs about 20 µs per batch.
     """
 
     def __init__(self, promise: Timeliness, law: SheddingLaw) -> None:
@@ -74,13 +76,13 @@ class MicroBatchController:
         self._warned = False
 
     def step(self, batch: MicroBatch) -> ShedDecision:
-        """Learn from a batch, decide for a later one."""
+        """Learn from a committed batch and decide for later ones."""
         if batch.rows == 0:
-            # rows go on arriving while an empty batch runs (a heartbeat's, say): it is no batch of its own
+            # an empty batch, such as one that only carries a heartbeat, does not interrupt the arrival of rows
             return ShedDecision(self.silence(batch.started_s))
         before, self._before = self._before, batch
         if before is None:
-            # nothing is learned from the first batch: it pays for class loading and compilation
+            # the first batch includes class loading and compilation, so its cost is not representative
             return ShedDecision(self.shed_ratio)
         self.cost.observe(batch.kept, batch.duration_s)
         width_s = self._width_s(before, batch)
@@ -104,38 +106,39 @@ class MicroBatchController:
         )
         self.shed_ratio = min(shed_ratio(self.law.admit_per_s(status), load_per_s), MOST_SHED)
         if isinstance(self.law, CtrlBatch):
-            self._spare(batch, target_s, load_per_s, load_per_s * next_width_s)
+            self._stop_if_unneeded(batch, target_s, load_per_s, load_per_s * next_width_s)
         return ShedDecision(self.shed_ratio, delay_s, load_per_s, capacity_per_s, warning)
 
-    def _spare(self, batch: MicroBatch, target_s: float, load_per_s: float, expected_rows: float) -> None:
-        """Shed nothing while the batch was short enough, and the next one will be or may well be."""
+    def _stop_if_unneeded(self, batch: MicroBatch, target_s: float, load_per_s: float, expected_rows: float) -> None:
+        """Set the shed ratio to 0 if the last batch met its target and the next one probably will without shedding."""
         assert self.cost.cost_s is not None
         sustained_per_s = max(1.0 - self.cost.fixed_s / target_s, 0.0) / self.cost.cost_s
-        # while nothing is shed, a cost that may well be lower gets the benefit of the doubt
-        doubtful = self._ratio_before == 0.0 and expected_rows <= self.cost.rows_surely_longer_than(target_s)
-        bearable = load_per_s <= sustained_per_s or doubtful
-        if batch.duration_s <= target_s and bearable:
-            # short batches spend most of their time on themselves; longer ones, within the target, bear the load
+        # shedding does not begin while the cost is so uncertain that the next batch may well meet its target
+        uncertain = self._ratio_before == 0.0 and expected_rows <= self.cost.rows_surely_longer_than(target_s)
+        # batches as long as the target spend a smaller share of their time on fixed cost, and sustain a higher load
+        sustainable = load_per_s <= sustained_per_s or uncertain
+        if batch.duration_s <= target_s and sustainable:
             self.shed_ratio = 0.0
 
     def overdue_s(self, now_s: float) -> float:
-        """For how long the batch that is running has run longer than it may, if one began when the last one ended."""
+        """By how much the running batch has exceeded its time, if it began when the last one ended; 0 if it has not."""
         if self._before is None or self._target_s is None or not isinstance(self.law, CtrlBatch):
             return 0.0
         started_s = self._before.started_s + max(self._trigger_s or 0.0, self._before.duration_s)
         return max(now_s - started_s - _OVERDUE * self._target_s, 0.0)
 
     def overdue(self, now_s: float) -> bool:
-        """Learn from a batch that ought to be over and is not: whether the next one must be shed more than decided.
+        """Raise the shed ratio because the running batch takes too long. Returns whether the ratio was raised.
 
-        What is decided after a commit may miss the next batch, which is then as whole as this one and longer by far.
+        Without this the next batch might start before the running one is committed and its decision published. It
+        would then be processed whole, and take far longer still.
         """
         late_s = self.overdue_s(now_s)
         if late_s == 0.0:
             return False
         assert self._before is not None and self._target_s is not None and self.cost.cost_s is not None
         elapsed_s, fixed_s = late_s + _OVERDUE * self._target_s, self.cost.fixed_s
-        # it has at least as many rows as it has had time for, and either of the last two decisions may be in force
+        # the batch has at least the rows that fit its time so far; either of the last two decisions may apply to it
         kept = (elapsed_s - fixed_s) / self.cost.cost_s
         load_per_s = kept / (1.0 - min(self.shed_ratio, self._ratio_before))
         load_per_s /= max(self._trigger_s or 0.0, self._before.duration_s)
@@ -147,14 +150,14 @@ class MicroBatchController:
         return True
 
     def silence(self, now_s: float) -> float:
-        """No row has come: the shed ratio stays for as long as a delay may be, then nothing is shed any more."""
+        """The shed ratio while no row arrives: unchanged for one promised delay after the last batch, then 0."""
         last = self._before
         if last is None or now_s - last.started_s > last.duration_s + self.promise.max_delay_s:
             self.shed_ratio = 0.0
         return self.shed_ratio
 
     def _width_s(self, before: MicroBatch, batch: MicroBatch) -> float:
-        """How long the batch's rows had time to arrive; a gap in which nothing came is not part of it."""
+        """The time in which the rows of the batch arrived, without a gap in which no batch had rows."""
         gap_s = max(batch.started_s - before.started_s, 1e-3)
         if before.duration_s < 0.9 * gap_s:
             self._trigger_s = gap_s if self._trigger_s is None else min(self._trigger_s, gap_s)
@@ -163,17 +166,17 @@ class MicroBatchController:
         return min(gap_s, max(self._trigger_s, before.duration_s))
 
     def _delay_s(self, batch: MicroBatch, width_s: float) -> float | None:
-        """The mean delay of the rows kept, measured if their arrival is known."""
+        """The mean delay of the kept rows: measured if their arrivals are known, otherwise modelled."""
         modelled_s = width_s / 2 + batch.duration_s
         if batch.mean_arrival_s is None:
             return modelled_s if batch.kept else None
         measured_s = batch.started_s + batch.duration_s - batch.mean_arrival_s
-        # what rows wait before the source offers them comes on top of the model
+        # the model does not include the time before the source offers the rows
         self._lead_s += 0.3 * (measured_s - modelled_s - self._lead_s)
         return measured_s
 
     def _duration_target_s(self) -> tuple[float, str | None]:
-        """The duration that makes the mean delay W/2 + D + lead equal to the target, and a complaint if none does."""
+        """The duration D for which the mean delay W/2 + D + lead meets the target, and a warning if there is none."""
         room_s = AIM * self.promise.max_delay_s - self._lead_s
         trigger_s = self._trigger_s or 0.0
         target_s = room_s / 1.5 if room_s >= 1.5 * trigger_s else room_s - trigger_s / 2
@@ -184,15 +187,15 @@ class MicroBatchController:
         if not self._warned:
             self._warned = True
             warning = (
-                f"[unattainable-delay] a micro-batch takes {self.cost.fixed_s:.3g} s before its first row, rows wait "
-                f"{trigger_s / 2 + self._lead_s:.3g} s for it, and the target is {self.promise.max_delay_s:.3g} s; "
-                "the delay is kept as low as it can be"
+                f"[unattainable-delay] a micro-batch has a fixed cost of {self.cost.fixed_s:.3g} s and rows wait "
+                f"{trigger_s / 2 + self._lead_s:.3g} s for it, but the target is {self.promise.max_delay_s:.3g} s; "
+                "raise the target: until then the delay is kept as low as possible"
             )
-        # do the best: keep up with the input, and shed no more than that takes
+        # keep up with the input and shed no more than that takes
         return max(least_s, trigger_s, 1e-3), warning
 
     def snapshot(self) -> dict[str, Any]:
-        """Law, monitor and what is known of the trigger, as JSON."""
+        """The state of the law and the cost monitor, and the learned trigger interval, as JSON."""
         return {
             "law": self.law.name,
             "state": self.law.snapshot(),
@@ -203,7 +206,7 @@ class MicroBatchController:
         }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot; the time since then counts for nothing."""
+        """Restore a snapshot. The time since the snapshot was taken is ignored."""
         if snapshot["law"] == self.law.name:
             self.law.resume(snapshot["state"])
         self.cost.resume(snapshot["cost"])

@@ -1,4 +1,4 @@
-"""What every law of load shedding sees and answers, once a control period."""
+"""The interface between the shedding controller and its laws. A law is called once per control period."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One control period as it was counted: nothing in it is estimated.
+    """The counts of one control period; none of them is estimated.
 
-    ``arrived`` rows were offered, ``admitted`` of them let in, ``finished`` left the query, ``backlog`` are in and
-    not finished at the end of the period. ``work_s`` is the processing time that the finished rows took.
+    ``arrived`` rows were offered and ``admitted`` of them were not shed. ``finished`` rows left the query. ``backlog``
+    rows are admitted but not finished at the end of the period. ``work_s`` is the processing time of the finished rows.
     """
 
     period_s: float
@@ -25,7 +25,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a law decides by: rates of the last period, the backlog q, the cost c, the headroom H, the target y_d.
+    """The inputs of a law: the rates of the last period, the backlog q, the cost c, the headroom H, the target y_d.
 
     >>> Status(1.0, 2.0, 200.0, 190.0, backlog=400, cost_s=0.005, headroom=1.0).delay_s
     2.0
@@ -41,32 +41,33 @@ class Status:
 
     @property
     def capacity_per_s(self) -> float:
-        """H/c: the rows a second that the query can finish."""
+        """H/c: the rows per second that the query can finish."""
         return self.headroom / self.cost_s
 
     @property
     def delay_s(self) -> float:
-        """The delay that a row arriving now will have, estimated since it cannot be measured yet."""
+        """The expected delay of a row that arrives now. It cannot be measured before the row has finished."""
         return self.backlog * self.cost_s / self.headroom  # Tu 2006, Eq. (8)
 
 
 class SheddingLaw(Protocol):
-    """Decides how many rows a second to let in during the next period.
+    """Decides how many rows per second to admit in the next period.
 
-    A law answers whatever its formula says: below zero it asks for less than nothing (the queue shedder can
-    oblige, the entry shedder sheds everything), above the arrival rate nothing is shed.
+    A law returns whatever its formula says. Above the arrival rate, no row is shed. Below zero, all arriving rows are
+    shed, and a shedder that can remove rows from the queue removes waiting rows as well.
     """
 
     name: ClassVar[str]
 
     def admit_per_s(self, status: Status) -> float:
-        """v(k): the rows a second to admit in the next period."""
+        """v(k): the rows per second to admit in the next period."""
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything it remembers, as JSON."""
+        """The state of the law, as JSON."""
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from a snapshot of the same law."""
+        """Restore the state from a snapshot of the same law."""
 
 
 UNLIMITED = math.inf
+"""The rate that admits every row."""

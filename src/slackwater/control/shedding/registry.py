@@ -1,4 +1,4 @@
-"""Laws of load shedding by name; a law registers itself in its own file."""
+"""Laws of load shedding by name. A law registers itself with ``@register``, in its own file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEFAULT_LAW = "ctrl"
 
 _LAWS = Registry[SheddingLaw]("law", ("slackwater.control.shedding.laws",))
 register = _LAWS.register
-"""Class decorator; the class is built as ``cls(**options)``."""
+"""Class decorator. The class is instantiated as ``cls(**options)``."""
 
 
 def law_names() -> list[str]:
@@ -20,7 +20,7 @@ def law_names() -> list[str]:
 
 
 def make_law(name: str, **options: Any) -> SheddingLaw:
-    """A new law of that name.
+    """Create the law called ``name``.
 
     >>> make_law("no-such-law")
     Traceback (most recent call last):

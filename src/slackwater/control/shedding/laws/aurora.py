@@ -1,4 +1,4 @@
-"""AURORA: shed what exceeds capacity, without a look at the delay."""
+"""AURORA: shed the load above capacity, without feedback from the delay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.control.shedding.registry import register
 class Aurora(Stateless):
     """Admits the capacity of the last period (open loop).
 
-    It knows no target: a backlog that a burst or a rise of the cost has left stays for good, and a load slightly
+    It does not use the target. A backlog from a burst or from a rise of the cost is never reduced, and a load slightly
     above capacity is shed although the queue is empty.
     """
 

@@ -1,4 +1,4 @@
-"""CTRL with an integrating controller: no steady offset from the target."""
+"""CTRL with an integrating controller, which has no steady offset from the target."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from slackwater.control.shedding.registry import register
 
 @register
 class CtrlIntegrating(Ctrl):
-    """CTRL with a = −1: a constant error in the rates it is told is integrated away.
+    """CTRL with a = −1: a constant error in the measured rates is integrated away.
 
-    The same poles need larger gains (b0 = 0.6, b1 = −0.51), so it answers noise in the backlog more strongly.
+    The same poles need larger gains (b0 = 0.6, b1 = −0.51), so it amplifies noise in the backlog more than ``ctrl``.
     """
 
     name: ClassVar[str] = "ctrl-integrating"

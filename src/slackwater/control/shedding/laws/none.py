@@ -1,4 +1,4 @@
-"""No shedding at all, to compare with."""
+"""No shedding, as a baseline for comparisons."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from slackwater.control.shedding.registry import register
 
 @register
 class NoShedding(Stateless):
-    """Admits everything; under overload the delay grows without bound."""
+    """Admits every row. Under overload the delay grows without bound."""
 
     name: ClassVar[str] = "none"
 
     def admit_per_s(self, status: Status) -> float:
-        """Unlimited."""
+        """v is unlimited."""
         return UNLIMITED

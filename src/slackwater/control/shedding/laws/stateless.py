@@ -1,4 +1,4 @@
-"""What laws without a memory have in common."""
+"""Base class of laws without state."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 
 class Stateless:
-    """Remembers nothing, so there is nothing to save."""
+    """A law that depends only on the last period and has no state to save."""
 
     def snapshot(self) -> dict[str, Any]:
-        """Nothing."""
+        """An empty object."""
         return {}
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Nothing to go on from."""
+        """Does nothing."""
