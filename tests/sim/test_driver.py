@@ -126,7 +126,7 @@ def test_a_period_without_rows_lets_time_pass() -> None:
 
 def test_cuts_must_cover_the_trace() -> None:
     trace = Trace("four", np.arange(4.0))
-    with pytest.raises(ValueError, match="cuts"):
+    with pytest.raises(ValueError, match="ends of the batches"):
         Batches.at(trace, [2, 3])
     assert run(trace, controller(0.0), Batches.at(trace, [2, 2, 4])).rows == 4
 

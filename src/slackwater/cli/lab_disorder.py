@@ -55,9 +55,9 @@ def command(
     """Compare methods on TRACE (Parquet or CSV) with the clairvoyant constant wait: drops, waits, buffer size.
 
     Rows are taken in arrival order, and every row counts, including the first. A method sets one heartbeat per batch.
-    Without --every or --period the stream is cut into at most 50 000 batches of equal size (12 500 above a million
-    rows). Larger batches drop more rows and wait longer. A wait is arrival clock − heartbeat. For a number, or without
-    --arrival, it is the distance behind the highest value seen, in the column's own unit.
+    Without --every or --period the stream is cut into at most 50 000 batches of equal size. Larger batches drop more
+    rows and wait longer. A wait is arrival clock − heartbeat. For a number, or without --arrival, it is the distance
+    behind the highest value seen, in the column's own unit.
 
     \b
     Examples:

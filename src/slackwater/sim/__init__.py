@@ -1,1 +1,1 @@
-"""The laboratory: streams made to order, a virtual clock, and the very controllers that run beside Spark."""
+"""The laboratory: generated and recorded streams, run by the same controllers as beside Spark, on a virtual clock."""

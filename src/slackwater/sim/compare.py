@@ -1,4 +1,4 @@
-"""Methods side by side on one trace: drops, waits and buffer against the promise and the clairvoyant wait."""
+"""Compares methods on one trace: late rows against the promise, waits against the clairvoyant wait."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NEEDS_PUNCTUATIONS = "source-heartbeat"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One method at one drop ratio on one trace. Waits are the trace's own numbers (milliseconds for times).
+    """The outcome of one method at one drop ratio on one trace. Waits are in the unit of the trace.
 
-    ``rows_per_s`` is per second of processor time, which a busy machine does not change.
+    ``rows_per_s`` is per second of processor time, so the load of the machine does not affect it.
     """
 
     method: str
@@ -35,21 +35,21 @@ class Cell:
 
     @property
     def drop_ratio(self) -> float:
-        """Late rows among all rows, from the first row on."""
+        """The share of late rows, counted from the first row on."""
         return self.late / self.rows if self.rows else 0.0
 
     @property
     def kept(self) -> bool:
-        """Whether the promise was kept, exactly."""
+        """Whether the promise was kept, without tolerance."""
         return Completeness(self.target_drop_ratio).kept_by(self.late, self.rows - self.late)
 
     @property
     def wait_ratio(self) -> float | None:
-        """Mean wait as a multiple of the clairvoyant wait, where that is not zero."""
+        """The mean wait as a multiple of the clairvoyant wait; None if that is zero."""
         return self.mean_wait / self.clairvoyant_wait if self.clairvoyant_wait > 0 else None
 
     def as_json(self, unit: str, per_unit: float) -> dict[str, Any]:
-        """The cell as plain values, waits in the unit."""
+        """The cell as a JSON object. Waits are divided by ``per_unit``; ``unit`` is the name of that unit."""
         return {
             "method": self.method,
             "target_drop_ratio": self.target_drop_ratio,
@@ -64,7 +64,7 @@ class Cell:
 
 
 def methods_for(trace: Trace) -> list[str]:
-    """Every method that the trace can feed: source heartbeats need punctuations."""
+    """All methods that can run on the trace: ``source-heartbeat`` needs punctuations."""
     return [name for name in method_names() if name != NEEDS_PUNCTUATIONS or trace.punctuations is not None]
 
 
@@ -74,7 +74,7 @@ def compare(
     drop_ratios: Sequence[float] = DEFAULT_RATIOS,
     batches: Batches | None = None,
 ) -> Iterator[Cell]:
-    """Run each method at each ratio over the trace, one cell at a time; nothing is left out as warm-up."""
+    """Run each method at each ratio over the trace, one cell at a time. There is no warm-up: all rows count."""
     batches = Batches.every(trace) if batches is None else batches
     for drop_ratio in drop_ratios:
         best = clairvoyant_wait(trace, drop_ratio)

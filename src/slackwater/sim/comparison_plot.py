@@ -1,4 +1,4 @@
-"""The comparison as a picture: drops against the promise, waits against the clairvoyant."""
+"""Plots a comparison of methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ KEPT, BROKEN, YARDSTICK = "#2a7f9e", "#c8442e", "#444444"
 
 
 def plot_comparison(path: Path, title: str, cells: Sequence[Cell], unit: str, per_unit: float) -> None:
-    """One row of panels a drop ratio: realised ratio left, mean wait right; broken promises in red."""
+    """Plot a row of panels per drop ratio: the realised ratio on the left, the mean wait on the right.
+
+    Broken promises are red. A dashed line marks the promised ratio and the clairvoyant wait.
+    """
     ratios = list(dict.fromkeys(cell.target_drop_ratio for cell in cells))
     methods = list(dict.fromkeys(cell.method for cell in cells))
     height = 0.9 + len(ratios) * (0.7 + 0.27 * len(methods))
@@ -27,7 +30,7 @@ def plot_comparison(path: Path, title: str, cells: Sequence[Cell], unit: str, pe
         row = [cell for cell in cells if cell.target_drop_ratio == ratio]
         names = [cell.method for cell in row]
         colours = [KEPT if cell.kept else BROKEN for cell in row]
-        # A floor, so that no drops at all still has a place on a logarithmic axis.
+        # A logarithmic axis cannot show zero.
         floor = max(ratio, 1e-6) / 1e3
         left.barh(names, [max(100 * cell.drop_ratio, 100 * floor) for cell in row], color=colours)
         left.set_xscale("log")

@@ -1,4 +1,4 @@
-"""Any method of disorder control over any trace: batch by batch, in arrival order, counted exactly."""
+"""Runs a method of disorder control over a trace, batch by batch, and counts the outcome exactly."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEFAULT_BATCHES = 50_000
-LARGE_ROWS, LARGE_BATCHES = 1_000_000, 12_500
+"""By default a trace is divided into at most this many batches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batches:
-    """How a trace falls into micro-batches: batch k holds the rows ``[ends[k-1], ends[k])`` and ends at ``clocks[k]``.
+    """The division of a trace into micro-batches: batch k has the rows ``[ends[k-1], ends[k])``.
 
-    ``clocks`` is None for a trace without arrivals. A batch may be empty: then only time passes.
+    ``clocks[k]`` is the arrival clock at the end of batch k; ``clocks`` is None for a trace without arrivals. In an
+    empty batch only the clock advances.
     """
 
     ends: Ints
@@ -34,38 +35,37 @@ class Batches:
 
     @classmethod
     def every(cls, trace: Trace, rows: int | None = None) -> Batches:
-        """Batches of so many rows each; by default of a single row on a short trace.
-
-        The default makes at most 50 000 batches, or 12 500 of a trace of more than a million rows.
-        """
+        """Batches of ``rows`` rows. The default is the smallest size that makes at most 50 000 batches."""
         if rows is None:
-            rows = max(1, math.ceil(trace.rows / (DEFAULT_BATCHES if trace.rows <= LARGE_ROWS else LARGE_BATCHES)))
+            rows = max(1, math.ceil(trace.rows / DEFAULT_BATCHES))
         ends = np.minimum(np.arange(rows, trace.rows + rows, rows, dtype=np.int64), trace.rows)
         return cls.at(trace, ends)
 
     @classmethod
     def at(cls, trace: Trace, ends: Sequence[int] | Ints, clocks: Sequence[float] | Floats | None = None) -> Batches:
-        """Batches that end before the rows ``ends``: the micro-batches that a Spark run had.
+        """Batches with the given ends, such as the micro-batches of a Spark run.
 
-        Without ``clocks`` the clock of a batch is its last arrival.
+        Without ``clocks`` the clock of a batch is its last arrival. Raises ``ValueError`` if the ends do not rise to
+        the number of rows.
         """
-        cut = np.asarray(ends, dtype=np.int64)
-        if len(cut) and (np.any(np.diff(cut) < 0) or cut[0] < 0 or cut[-1] != trace.rows):
-            raise ValueError(f"the cuts must rise to the {trace.rows} rows of trace {trace.name!r}")
+        ends = np.asarray(ends, dtype=np.int64)
+        if len(ends) and (np.any(np.diff(ends) < 0) or ends[0] < 0 or ends[-1] != trace.rows):
+            raise ValueError(f"the ends of the batches must rise to the {trace.rows} rows of trace {trace.name!r}")
         if trace.arrivals is None or not trace.rows:
-            return cls(cut, None)
+            return cls(ends, None)
         if clocks is None:
-            return cls(cut, trace.arrivals[np.maximum(cut, 1) - 1])
-        return cls(cut, np.maximum.accumulate(np.asarray(clocks, dtype=np.float64)))
+            return cls(ends, trace.arrivals[np.maximum(ends, 1) - 1])
+        return cls(ends, np.maximum.accumulate(np.asarray(clocks, dtype=np.float64)))
 
     @classmethod
     def each(cls, trace: Trace, period_ms: float) -> Batches:
-        """A batch every ``period_ms`` of arrival time, as a trigger interval makes them.
+        """One batch per ``period_ms`` of arrival time, as with a trigger interval.
 
-        Of a run of empty periods only the last is kept: a heartbeat never retreats, so the last one tells.
+        A run of empty periods becomes one empty batch at its end. That changes no count, because a heartbeat never
+        retreats.
         """
         if trace.arrivals is None:
-            raise ValueError(f"trace {trace.name!r} has no arrivals to cut a period from")
+            raise ValueError(f"trace {trace.name!r} has no arrivals, so it cannot be divided by time")
         period = np.floor((trace.arrivals - trace.arrivals[:1]) / period_ms).astype(np.int64)
         filled, first = np.unique(period, return_index=True)
         ends = np.append(first[1:], trace.rows)
@@ -76,10 +76,10 @@ class Batches:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a method did to a trace. Waits are in milliseconds, or in the attribute's own unit without a clock.
+    """The result of a run. Waits are in milliseconds, or in the unit of the attribute if there is no clock.
 
-    The log has an entry a batch: the heartbeat in force *during* it, and why the heartbeat decided *after* it
-    was what it was.
+    ``ends``, ``heartbeats`` and ``causes`` have one entry per batch. ``heartbeats`` are those in force *during* the
+    batch, ``causes`` those of the decision *after* it. ``run_per_row`` leaves ``causes`` empty.
     """
 
     rows: int
@@ -93,7 +93,7 @@ class Outcome:
 
     @property
     def drop_ratio(self) -> float:
-        """Late rows among all rows."""
+        """The share of late rows."""
         return self.late / self.rows if self.rows else 0.0
 
 
@@ -105,11 +105,11 @@ def run(
     lag: int = 1,
     hide_arrivals: bool = False,
 ) -> Outcome:
-    """Run the controller over the trace and count: a row is late if it is below the heartbeat in force.
+    """Run the controller over the trace. A row is late if it is below the heartbeat in force.
 
-    The heartbeat decided after batch k is in force from batch k + ``lag``; Spark has a lag of 1 or 2. With
-    ``hide_arrivals`` the method learns no more than a batch's clock, as on Spark. Costs a call of the method
-    per batch, and a few array passes at the end.
+    The heartbeat decided after batch k is in force from batch k + ``lag``; on Spark the lag is 1 or 2. With
+    ``hide_arrivals`` the method sees only the clock of each batch, as on Spark. Costs a call of the method per batch
+    and a few array passes at the end.
     """
     batches = Batches.every(trace) if batches is None else batches
     heartbeats = np.full(len(batches.ends), UNKNOWN)
@@ -127,12 +127,11 @@ def run(
             rows = values[start:end]
             batch = Batch(
                 rows,
-                None if arrivals is None else arrivals[start:end],
-                None,
-                None if sources is None else sources[start:end],
-                None if trace.punctuations is None else _present(trace.punctuations[start:end]),
-                clock,
-                int(np.count_nonzero(rows < heartbeat)),
+                arrivals=None if arrivals is None else arrivals[start:end],
+                sources=None if sources is None else sources[start:end],
+                punctuations=None if trace.punctuations is None else _without_nan(trace.punctuations[start:end]),
+                clock=clock,
+                late=int(np.count_nonzero(rows < heartbeat)),
             )
             controller.observe(batch)
         decision = controller.decide(clock)
@@ -142,30 +141,30 @@ def run(
     return count(trace, batches.ends, heartbeats, causes)
 
 
-def _present(punctuations: Floats) -> Floats | None:
-    present = punctuations[~np.isnan(punctuations)]
-    return present if len(present) else None
+def _without_nan(punctuations: Floats) -> Floats | None:
+    given = punctuations[~np.isnan(punctuations)]
+    return given if len(given) else None
 
 
 def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[Cause]) -> Outcome:
-    """The exact outcome of a run, from the heartbeat that was in force during each batch."""
+    """Count the outcome of a run from the heartbeat that was in force during each batch."""
     if not trace.rows:
         return Outcome(0, 0, 0.0, 0.0, 0.0, ends, heartbeats, causes)
     starts = np.concatenate(([0], ends[:-1]))
     in_force = np.repeat(heartbeats, ends - starts)
     on_time = trace.values >= in_force
     waits = waits_under(trace, in_force)
-    # The heartbeat never retreats, so an accepted row leaves the buffer at the first batch whose heartbeat is
-    # above it: it has then been counted at every arrival in between.
+    # The heartbeat never retreats, so a row leaves the buffer in the first batch whose heartbeat is above it. Until
+    # then it is in the buffer at every arrival.
     accepted = np.flatnonzero(on_time)
     leaves = np.append(starts, trace.rows)[np.searchsorted(heartbeats, trace.values[accepted], side="right")]
-    held = float(np.sum(np.maximum(leaves - accepted, 0), dtype=np.float64))
+    buffered = float(np.sum(np.maximum(leaves - accepted, 0), dtype=np.float64))
     return Outcome(
         trace.rows,
         int(trace.rows - len(accepted)),
         float(waits.mean()),
         float(np.quantile(waits, 0.99)),
-        held / trace.rows,
+        buffered / trace.rows,
         ends,
         heartbeats,
         causes,
@@ -173,14 +172,14 @@ def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[Cause]) -> 
 
 
 def waits_under(trace: Trace, heartbeats: Floats) -> Floats:
-    """Each row's wait: arrival clock − heartbeat in force, or running front − heartbeat without a clock.
+    """The wait of each row: arrival clock − heartbeat in force, or front − heartbeat without a clock.
 
-    Before the first heartbeat the wait is taken back to the lowest value seen so far: a heartbeat there would have
-    made no difference, and an infinite wait would make every mean meaningless.
+    Before the first heartbeat the lowest value so far takes its place. A heartbeat there would make no row late, and an
+    infinite wait would make every mean meaningless.
     """
     reference = np.maximum.accumulate(trace.values) if trace.arrivals is None else trace.arrivals
     waits = reference - heartbeats
-    # a heartbeat never retreats, so it is missing only at the start
+    # a heartbeat never retreats, so only the first rows can be without one
     unknown = int(np.searchsorted(heartbeats, UNKNOWN, side="right"))
     lowest = np.minimum(np.minimum.accumulate(trace.values[:unknown]), reference[:unknown])
     waits[:unknown] = reference[:unknown] - lowest
@@ -188,9 +187,10 @@ def waits_under(trace: Trace, heartbeats: Floats) -> Floats:
 
 
 def clairvoyant_wait(trace: Trace, drop_ratio: float) -> float:
-    """The smallest constant wait ≥ 0 that would have kept the ratio on this trace, known only afterwards.
+    """The smallest constant wait that keeps the ratio on this trace. It can only be computed afterwards.
 
-    In the arrival frame; behind the running front where there is no arrival. Costs a partition of the latenesses.
+    The wait is behind the arrival clock, or behind the front if there are no arrivals. Costs a partition of the
+    latenesses.
     """
     if not trace.rows:
         return 0.0

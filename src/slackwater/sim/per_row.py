@@ -1,4 +1,4 @@
-"""A method over a trace with a heartbeat at every row, as the papers run theirs."""
+"""Runs a method over a trace with a heartbeat at every row, as the papers do."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from slackwater.sim.trace import Trace
 
 
 def run_per_row(trace: Trace, method: RowMethod) -> Outcome:
-    """What ``run`` counts with batches of a single row, at a fraction of the cost.
+    """The outcome of ``run`` with batches of one row, at a fraction of the cost.
 
-    The controller's rule that a stream's heartbeat does not pass its front is kept; its bounds on the wait and
-    its distrust of rows from the future are not part of any paper and are left out.
+    Of the rules of the controller only one applies: the heartbeat does not pass the front. Bounds on the wait and the
+    rule for rows from the future are not part of any paper.
     """
     proposed = method.trail(trace.values, trace.arrivals)
     if trace.arrivals is not None:

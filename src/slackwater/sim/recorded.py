@@ -1,4 +1,4 @@
-"""A recorded stream from a Parquet or CSV file, checked, and in arrival order."""
+"""Reads a recorded stream from a Parquet or CSV file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 
 from slackwater.errors import InvalidData
 from slackwater.sim.trace import Trace
+from slackwater.units import SECOND_MS
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A trace, the unit that its waits are told in, and what had to be done to read it.
+    """A trace, the unit of its waits, and notes about how it was read.
 
-    ``unit`` is "s" where waits are arrival clock − heartbeat in seconds, and "attribute" where they are measured
-    behind the front in the attribute's own unit (seconds, if it is a timestamp). ``per_unit`` turns the trace's
-    numbers into it.
+    ``unit`` is "s" if waits are arrival clock − heartbeat, in seconds. It is "attribute" if they are front − heartbeat,
+    in the unit of the attribute (seconds for a timestamp). A number of the trace divided by ``per_unit`` is in that
+    unit.
     """
 
     trace: Trace
@@ -41,16 +42,16 @@ def read_recording(
     sources: Sequence[str] = (),
     heartbeat: str | None = None,
 ) -> Recording:
-    """The rows of a file in arrival order; ties, and files without an arrival column, keep the file's order.
+    """Read the rows of a file in arrival order. Ties, and files without an arrival column, keep the order of the file.
 
-    Rows without a valid windowing attribute or arrival are left out and counted as invalid. Costs the named columns
-    in memory.
+    Rows without a valid windowing attribute or arrival are skipped and counted as invalid. Costs the memory of the
+    named columns. Raises ``InvalidData`` if the file or a column is missing or unusable.
     """
     wanted = [event_time, *([arrival] if arrival else []), *sources, *([heartbeat] if heartbeat else [])]
     table = read_columns(path, wanted)
     values, is_time = _numbers(table[event_time], path)
     arrivals = None if arrival is None else _numbers(table[arrival], path)[0]
-    said = None if heartbeat is None else _numbers(table[heartbeat], path)[0]
+    punctuations = None if heartbeat is None else _numbers(table[heartbeat], path)[0]
     codes: NDArray[np.int64] | None = None
     if sources:
         codes = (
@@ -63,33 +64,35 @@ def read_recording(
     invalid = int(len(values) - np.count_nonzero(valid))
     if invalid == len(values):
         raise InvalidData(
-            "no-valid-rows", f"{path} has no row with a valid {event_time!r}", "look at the column and its type"
+            "no-valid-rows", f"{path} has no row with a valid {event_time!r}", "check the column and its type"
         )
     if invalid:
-        notes.append(f"{invalid} of {len(values)} rows are invalid (no windowing attribute or no arrival): left out")
+        notes.append(
+            f"{invalid} of {len(values)} rows are invalid (no windowing attribute or no arrival) and were skipped"
+        )
     order = np.flatnonzero(valid)
     if arrivals is not None and np.any(np.diff(arrivals[order]) < 0):
         order = order[np.argsort(arrivals[order], kind="stable")]
-        notes.append(f"rows were not in the order of {arrival!r}: sorted by it, ties in file order")
+        notes.append(f"rows were not in the order of {arrival!r} and were sorted by it; ties keep the file's order")
     clocked = is_time and arrivals is not None
     if arrivals is not None and not clocked:
         notes.append(
-            f"{event_time!r} is a number: waits are in its own unit, behind the front; {arrival!r} only orders"
+            f"{event_time!r} is a number: waits are in its unit, behind the front; {arrival!r} only orders the rows"
         )
     trace = Trace(
         path.stem,
         values[order],
         arrivals[order] if clocked and arrivals is not None else None,
         None if codes is None else codes[order],
-        None if said is None else said[order],
+        None if punctuations is None else punctuations[order],
     )
-    return Recording(trace, "s" if clocked else "attribute", 1e3 if is_time else 1.0, invalid, tuple(notes))
+    return Recording(trace, "s" if clocked else "attribute", SECOND_MS if is_time else 1.0, invalid, tuple(notes))
 
 
 def read_columns(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
-    """Only these columns of a Parquet or CSV file (or a directory of Parquet files)."""
+    """Read the named columns of a Parquet file, a directory of Parquet files, or a CSV file."""
     if not path.exists():
-        raise InvalidData("no-such-file", f"there is no {path}", "give a Parquet or CSV file")
+        raise InvalidData("no-such-file", f"{path} does not exist", "give a Parquet or CSV file")
     is_csv = path.suffix.lower() in (".csv", ".txt", ".tsv")
     try:
         if is_csv:
@@ -116,9 +119,9 @@ def _check_columns(path: Path, wanted: Sequence[str], present: Sequence[str]) ->
 
 
 def _numbers(column: pd.Series, path: Path) -> tuple[Floats, bool]:
-    """The column as floats (milliseconds if it is a time, NaN where invalid), and whether it is a time."""
+    """The column as floats (milliseconds if it is a time, NaN if invalid), and whether it is a time."""
     if pd.api.types.is_bool_dtype(column):
-        raise InvalidData("wrong-type", f"column {column.name!r} of {path} is true or false", "give a time or a number")
+        raise InvalidData("wrong-type", f"column {column.name!r} of {path} is boolean", "give a time or a number")
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan), False
     if not pd.api.types.is_datetime64_any_dtype(column):

@@ -1,4 +1,4 @@
-"""A recorded or generated stream: rows in arrival order."""
+"""A recorded or generated stream."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Rows in arrival order: the windowing attribute, and the arrival and source where they are known.
+    """The rows of a stream in arrival order, one array per column. Times are milliseconds.
 
-    Times are milliseconds. ``arrivals`` is None for a stream whose only order is the order of its rows.
-    ``punctuations`` are the heartbeats that the stream itself carried, beside the row they came with (NaN: none).
+    - ``values``: the windowing attribute.
+    - ``arrivals``: None if the stream has no clock; the order of the rows is then the order of arrival.
+    - ``sources``: the source of each row; None if the stream has one source.
+    - ``punctuations``: the heartbeat that the stream carried with each row; NaN for a row without one.
     """
 
     name: str
@@ -28,5 +30,5 @@ class Trace:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.values)

@@ -1,4 +1,4 @@
-"""The laboratory of load shedding: a virtual queue, inputs and costs made to order, the laws that run beside Spark."""
+"""The laboratory of load shedding: simulated plants, inputs and costs, with the laws that also run beside Spark."""
 
 from slackwater.sim.shedding.costs import constant_cost, eventful_cost
 from slackwater.sim.shedding.inputs import pareto_rates, rows_from_rates, sinusoid_rates, step_rates, web_rates

@@ -1,4 +1,4 @@
-"""The cost of a row over time."""
+"""Processing costs of a row, one value per second."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Floats = NDArray[np.float64]
 
 
 def constant_cost(seconds: int, cost_s: float) -> Floats:
-    """The same cost all the time."""
+    """A constant cost."""
     return np.full(seconds, float(cost_s))
 
 
 def eventful_cost(rng: np.random.Generator, seconds: int = 400, cost_s: float = 0.00526) -> Floats:
-    """A cost with events like those of Tu 2006, Fig. 14, on a base of small Pareto noise.
+    """A cost with the events of Tu 2006, Fig. 14, and small Pareto noise.
 
-    A small peak at 50 s, a large one that jumps up at 125 s and decays, a terrace that rises slowly from 230 s,
-    stands from 250 s and drops at once at 350 s. The figure's heights are not in the text: twice, four times and
-    two and a half times the base are ours.
+    There is a small peak at 50 s, a large peak that jumps up at 125 s and decays, and a plateau that rises slowly from
+    230 s to 250 s and drops at once at 350 s. The paper does not give the heights; 2, 4 and 2.5 times the base cost are
+    our choice.
     """
     time = np.arange(seconds, dtype=np.float64)
     factor = 1.0 + 0.05 * np.minimum(rng.pareto(2.0, seconds), 4.0)

@@ -1,4 +1,4 @@
-"""Arrivals made to order: rates second by second, and rows from rates."""
+"""Generated inputs: arrival rates per second, and arrival times from rates."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Floats = NDArray[np.float64]
 
 
 def step_rates(seconds: int, low_per_s: float, high_per_s: float, at_s: int = 10) -> Floats:
-    """A low rate that jumps to a high one (Tu 2006, Fig. 5A)."""
+    """A low rate that jumps to a high rate at ``at_s`` (Tu 2006, Fig. 5A)."""
     rates = np.full(seconds, float(low_per_s))
     rates[at_s:] = high_per_s
     return rates
 
 
 def sinusoid_rates(seconds: int, low_per_s: float = 0.0, high_per_s: float = 400.0, wave_s: float = 50.0) -> Floats:
-    """A rate that swings between two values (Tu 2006, Fig. 7)."""
+    """A sinusoidal rate between two values (Tu 2006, Fig. 7)."""
     middle, swing = (high_per_s + low_per_s) / 2, (high_per_s - low_per_s) / 2
     return np.asarray(middle + swing * np.sin(2 * np.pi * np.arange(seconds) / wave_s), dtype=np.float64)
 
@@ -30,14 +30,14 @@ def pareto_rates(
     peak_per_s: float = 800.0,
     burst_s: int = 4,
 ) -> Floats:
-    """Rates of a bounded Pareto distribution of shape ``beta``, a new one every ``burst_s`` seconds.
+    """Rates from a bounded Pareto distribution of shape ``beta``, redrawn every ``burst_s`` seconds.
 
-    All shapes have the same peak and the same mean: the lower bound is solved for. The smaller ``beta``, the more
-    bursty. The paper draws a rate a period and says that its bursts last four to five seconds.
+    A smaller ``beta`` means stronger bursts. The lower bound is chosen so that all shapes have the same peak and mean.
+    The paper draws one rate per period and states that bursts last four to five seconds.
     """
     if not 0 < mean_per_s < peak_per_s:
         raise ValueError(f"the mean {mean_per_s} must lie between 0 and the peak {peak_per_s}")
-    # towards a lower bound of zero the mean tends to beta/(1 - beta)·peak·… or to zero: bracket wide, in logarithms
+    # the mean depends on the lower bound over many orders of magnitude, so the root is searched in logarithms
     low = np.exp(
         brentq(
             lambda log_low: _bounded_pareto_mean(float(np.exp(log_low)), peak_per_s, beta) - mean_per_s,
@@ -62,9 +62,9 @@ def _bounded_pareto_mean(low: float, high: float, beta: float) -> float:
 def web_rates(
     rng: np.random.Generator, seconds: int, mean_per_s: float, sources: int = 12, shape: float = 1.4
 ) -> Floats:
-    """Web-like traffic: many sources that are on and off for Pareto-distributed times, summed.
+    """Web-like traffic: the sum of sources that are on and off for Pareto-distributed times.
 
-    Stands in for the paper's packet trace: bursts on every scale of time, milder than the Pareto input.
+    It replaces the packet trace of the paper. It has bursts on every time scale, milder than the Pareto input.
     """
     total = np.zeros(seconds)
     for _ in range(sources):
@@ -83,13 +83,13 @@ def web_rates(
 
 
 def rows_from_rates(rates: Floats, rng: np.random.Generator | None = None) -> Floats:
-    """Arrival times in seconds: each second's rows evenly spread, or at random with a generator.
+    """Arrival times in seconds. The rows of a second are evenly spread, or random if ``rng`` is given.
 
     >>> rows_from_rates(np.array([2.0, 0.5, 0.5]))
     array([0. , 0.5, 2. ])
     """
     if rng is None:
-        # what a second leaves over goes to the next, so that the total is right
+        # the fraction of a row that remains after a second is carried over to the next
         edges = np.floor(np.concatenate([[0.0], np.cumsum(rates)]) + 1e-9)
         counts = np.diff(edges).astype(np.int64)
         starts = np.repeat(np.arange(len(rates), dtype=np.float64), counts)

@@ -1,4 +1,4 @@
-"""A micro-batch engine without Spark: the twin of what Spark does with a trigger, a fixed cost and a cost per row."""
+"""A simulated micro-batch engine with a trigger interval, a fixed cost per batch and a cost per row, like Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroBatchRun:
-    """What became of every row (a delay, NaN if shed), and the batches."""
+    """The delay of every row (NaN if it was shed), the batches, and the decision after each batch."""
 
     delays_s: Floats
     batches: list[MicroBatch] = field(default_factory=list)
@@ -28,16 +28,16 @@ class MicroBatchRun:
 
     @property
     def loss_ratio(self) -> float:
-        """Shed / offered."""
+        """The share of rows that were shed."""
         return float(np.isnan(self.delays_s).mean())
 
     def outcome(self, law: str, arrivals_s: Floats, target_s: float, period_s: float) -> Outcome:
-        """The same run as figures of merit, and signals in periods of that length."""
+        """The run in the form of a queue simulation, with signals per ``period_s``."""
         periods = int(arrivals_s[-1] / period_s) + 1
         ends_s = (np.arange(periods) + 1) * period_s
         starts_s = np.array([batch.started_s for batch in self.batches])
         shed = np.array([1.0 - batch.kept / batch.rows for batch in self.batches])
-        # the batch that reads the rows of a period is the first that starts after it
+        # the rows of a period are read by the first batch that starts after it
         reader = np.minimum(np.searchsorted(starts_s, ends_s), len(starts_s) - 1)
         waiting = np.searchsorted(arrivals_s, ends_s) - np.searchsorted(arrivals_s, starts_s[np.maximum(reader - 1, 0)])
         signals = {"shed_ratio": shed[reader], "backlog": waiting.astype(np.float64)}
@@ -57,9 +57,12 @@ def run_micro_batches(
     seed: int = 0,
     **options: Any,
 ) -> MicroBatchRun:
-    """Run a law until the last row has been processed; ``lag`` is by how many batches a decision comes too late.
+    """Run a law until the last row has been processed.
 
-    ``cost_s`` is the cost of a row, or a function that gives it for rows by their arrival.
+    - ``cost_s``: the cost of a row, or a function from arrival times to the cost of each row.
+    - ``noise``: the coefficient of variation of the duration of a batch.
+    - ``lag``: the number of batches by which a decision takes effect too late.
+    - ``options``: options of the law.
     """
     rng = np.random.default_rng(seed)
     controller = MicroBatchController(Timeliness(target_s), make_law(law, **options))

@@ -1,4 +1,4 @@
-"""The paper's plant: a virtual first-in-first-out queue in front of a server with a headroom."""
+"""The plant of Tu 2006: a first-in-first-out queue in front of a server with a headroom."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ACTUATORS = ("entry", "queue")
 
 
 class Plant:
-    """Serves rows one after the other; row i takes cost(t)·spread_i/H, where t is when its service starts.
+    """Serves rows one by one. Row i takes cost(t)·spread_i/H, where t is the start of its service.
 
-    Exact to the row, so it costs about half a microsecond a row and law. ``cost_spread`` is the coefficient of
-    variation of the cost from row to row (rows take different paths through a query); 0 makes all rows alike. The
-    "entry" shedder leaves arriving rows out; the "queue" shedder also takes out waiting rows where that is not enough.
+    ``cost_spread`` is the coefficient of variation of the cost between rows, which take different paths through a
+    query; with 0 all rows cost the same. The actuator "entry" sheds arriving rows. The actuator "queue" also sheds
+    waiting rows if that is not enough. The simulation is exact to the row and costs about half a microsecond per row.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Plant:
         seed: int = 0,
     ) -> None:
         if actuator not in ACTUATORS:
-            raise ValueError(f"actuator {actuator!r} is not one of {ACTUATORS}")
+            raise ValueError(f"unknown actuator {actuator!r}; use one of {ACTUATORS}")
         rng = np.random.default_rng(seed)
         rows = len(arrivals_s)
         self.arrivals_s = arrivals_s
@@ -52,7 +52,7 @@ class Plant:
         self._in_service: tuple[float, float] | None = None
 
     def run_period(self, start_s: float, end_s: float, decision: Decision) -> Observation:
-        """Let rows arrive and be served from start to end, shedding as decided."""
+        """Simulate the arrivals and the service of one period, and shed as decided."""
         if self._actuator == "queue":
             self._shed_from_queue(decision.queue_shed_ratio)
         entry_ratio = decision.shed_ratio
@@ -69,7 +69,7 @@ class Plant:
         return Observation(end_s - start_s, arrived, admitted, finished, backlog, work_s)
 
     def drain(self) -> None:
-        """Serve what is left, so that every admitted row has a delay."""
+        """Serve all waiting rows, so that every admitted row has a delay."""
         self._serve(float("inf"))
 
     def _serve(self, end_s: float) -> tuple[int, float]:
@@ -98,7 +98,7 @@ class Plant:
         return finished, work_s
 
     def _shed_from_queue(self, ratio: float) -> None:
-        """Take waiting rows out at random places, as the shedder of Tu 2006, §5 does."""
+        """Remove random waiting rows, as the shedder of Tu 2006, §5 does."""
         if ratio > 0 and self._queue:
             keep = (self._rng.random(len(self._queue)) >= ratio).tolist()
             self._queue = deque(row for row, kept in zip(self._queue, keep, strict=True) if kept)

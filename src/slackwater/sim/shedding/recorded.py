@@ -1,4 +1,4 @@
-"""Recorded arrivals: a time column (a row an arrival) or a count column (a row a second)."""
+"""Reads recorded arrivals: a time per arrival, or a count per second."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ def read_arrivals(
     start_s: float = 0.0,
     seconds: float | None = None,
 ) -> Floats:
-    """Arrival times in seconds from the start, sorted; every arrival counts ``scale`` times.
+    """Read arrival times in seconds since the first one, sorted. Every arrival is repeated ``scale`` times.
 
-    Reads CSV and Parquet. With a count column, each row is one second and its rows are spread evenly over it.
+    The file is CSV or Parquet. In a count column each row of the file is one second, and its arrivals are spread evenly
+    over that second. ``start_s`` and ``seconds`` select a part of the recording. Without a column name the first
+    column with one of the usual names is used.
     """
     if scale <= 0:
-        raise InvalidOption("invalid-scale", f"scale={scale!r} leaves no rows", "give a number above 0")
+        raise InvalidOption("invalid-scale", f"scale={scale!r} is not positive", "give a number above 0")
     frame = _read(path)
     time_column, count_column = _columns(frame, path, time_column, count_column)
     if count_column is not None:
@@ -40,7 +42,9 @@ def read_arrivals(
         counts = counts[first : None if seconds is None else first + int(np.ceil(seconds))]
         if not np.isfinite(counts).all() or (counts < 0).any():
             raise InvalidData(
-                "not-counts", f"column {count_column!r} of {path.name} holds no counts", "choose another --count"
+                "not-counts",
+                f"column {count_column!r} of {path.name} does not contain counts",
+                "choose another --count",
             )
         rows = rows_from_rates(counts * scale)
     else:
@@ -48,11 +52,11 @@ def read_arrivals(
         times = np.sort(_seconds(frame[time_column], time_column, path))
         times = times - times[0] - start_s if len(times) else times
         times = times[(times >= 0) & (times < (np.inf if seconds is None else seconds))]
-        # the fraction of a row that is left over goes to the next arrival
+        # the fraction of a row that remains after an arrival is carried over to the next
         total = np.floor(np.arange(1, len(times) + 1) * scale + 1e-9)
         rows = np.repeat(times, np.diff(total, prepend=0.0).astype(np.int64))
     if not len(rows):
-        raise InvalidData("no-arrivals", f"{path.name} holds no arrivals in that range", "choose another range")
+        raise InvalidData("no-arrivals", f"{path.name} has no arrivals in that range", "choose another range")
     return np.asarray(rows, dtype=np.float64)
 
 
@@ -99,6 +103,6 @@ def _seconds(column: pd.Series, name: str, path: Path) -> Floats:
         stamps = pd.to_datetime(column, utc=True)
     except (ValueError, TypeError) as error:
         raise InvalidData(
-            "not-times", f"column {name!r} of {path.name} holds no times ({error})", "choose another --arrival"
+            "not-times", f"column {name!r} of {path.name} does not contain times ({error})", "choose another --arrival"
         ) from error
     return np.asarray((stamps - stamps.min()).dt.total_seconds().to_numpy(), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""One law against one input: the loop, and the four figures of merit."""
+"""Runs a law on the simulated queue and computes the figures of merit of Tu 2006."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """What a law has to cope with: arrivals and costs, the plant, the target and the control period.
+    """The conditions of a run: the input, the plant, the target and the control period.
 
-    ``targets`` are (from second, target) pairs. ``assumed_headroom`` is what the controller is told; None lets it
-    find out. ``cost_smoothing`` is the weight of the newest period in the measured cost. ``decision_lag`` is how many
-    periods later than at once a decision is in force (0: the paper's; beside Spark a decision may be a batch late).
+    - ``cost_s``: the cost of a row, one value per second.
+    - ``targets``: pairs (from second, target delay).
+    - ``headroom``: the real headroom of the plant.
+    - ``assumed_headroom``: the headroom that the controller uses; None lets it measure the headroom.
+    - ``actuator``, ``cost_spread``: see ``Plant``.
+    - ``cost_smoothing``: the weight of the newest period in the measured cost.
+    - ``decision_lag``: the number of periods by which a decision takes effect late; 0 in the paper.
     """
 
     arrivals_s: Floats
@@ -44,7 +48,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What became of every row, and the signals period by period."""
+    """The delay of every row (NaN if it was shed), and the signals per period."""
 
     law: str
     arrivals_s: Floats
@@ -55,17 +59,17 @@ class Outcome:
 
     @property
     def rows(self) -> int:
-        """Rows that were offered."""
+        """The number of rows that arrived."""
         return len(self.arrivals_s)
 
     @property
     def shed(self) -> int:
-        """Rows that were left out."""
+        """The number of rows that were shed."""
         return int(np.isnan(self.delays_s).sum())
 
     @property
     def loss_ratio(self) -> float:
-        """Shed / offered."""
+        """The share of rows that were shed."""
         return self.shed / self.rows if self.rows else 0.0
 
     @property
@@ -75,12 +79,12 @@ class Outcome:
 
     @property
     def delayed_rows(self) -> int:
-        """Rows whose delay is above the target."""
+        """The number of rows whose delay is above the target."""
         return int((self._excess() > 0).sum())
 
     @property
     def max_overshoot_s(self) -> float:
-        """The longest violation."""
+        """The largest excess of a delay over its target."""
         excess = self._excess()
         return float(np.nanmax(excess)) if np.isfinite(excess).any() else 0.0
 
@@ -88,7 +92,7 @@ class Outcome:
         return np.maximum(self.delays_s - self.target_of_row_s, 0.0)
 
     def mean_delay_s(self) -> Floats:
-        """y(k): the mean delay of the rows that arrived in each period (NaN where none was processed)."""
+        """y(k): the mean delay of the rows that arrived in each period; NaN if none of them was processed."""
         periods = len(self.signals["backlog"])
         index = np.minimum((self.arrivals_s / self.period_s).astype(np.int64), periods - 1)
         done = np.isfinite(self.delays_s)
@@ -97,7 +101,7 @@ class Outcome:
         return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
 
     def as_json(self) -> dict[str, Any]:
-        """The figures of merit."""
+        """The figures of merit, as a JSON object."""
         return {
             "law": self.law,
             "accumulated_violation_s": self.accumulated_violation_s,
@@ -109,7 +113,10 @@ class Outcome:
 
 
 def run(law: str, setup: Setup, **options: Any) -> Outcome:
-    """Run one law on the plant; the same setup gives the same rows, costs and coins to every law."""
+    """Run a law on the plant. The same setup gives every law the same rows, costs and random numbers.
+
+    ``options`` are options of the law.
+    """
     plant = Plant(
         setup.arrivals_s,
         setup.cost_s,

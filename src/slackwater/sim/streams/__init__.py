@@ -1,4 +1,4 @@
-"""Streams made to order: the papers' own and the ones that hurt. One concept a file, each a function of a seed."""
+"""Generated streams: those of the papers, and difficult ones. Each is a function of a seed."""
 
 from slackwater.sim.streams.registry import make_stream, stream, stream_names
 

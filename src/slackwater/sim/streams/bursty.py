@@ -1,4 +1,4 @@
-"""Bursts that queue: when many rows come at once, they wait for one another."""
+"""Bursts that form a queue, so that lateness grows with the load."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def bursty(
     phase_rows: int = 2_000,
     jitter_ms: float = 100.0,
 ) -> Trace:
-    """Quiet and burst phases into a first-come first-served queue; what leaves it then suffers an exponential jitter.
+    """Quiet and burst phases feed a first-come first-served queue; an exponential jitter is added behind it.
 
-    A burst outruns the server, so lateness climbs to a second or two in its course and falls back in the quiet.
+    A burst exceeds the capacity of the server, so lateness climbs to one or two seconds and falls back afterwards.
     """
     random = np.random.default_rng([5, seed])
     phases = -(-rows // phase_rows)
     burst = np.repeat(random.random(phases) < burst_share, phase_rows)[:rows]
     generated = np.cumsum(random.exponential(1e3 / np.where(burst, burst_per_s, quiet_per_s)))
     service = random.exponential(1e3 / served_per_s, rows)
-    # Lindley: the queue is empty again wherever the work done has caught up with the work brought.
-    brought = np.cumsum(service) - service
-    left = np.cumsum(service) + np.maximum.accumulate(generated - brought)
-    delays = left - generated + random.exponential(jitter_ms, rows)
+    # Lindley: the departure times of a first-come first-served queue, without a loop.
+    work_before = np.cumsum(service) - service
+    departures = np.cumsum(service) + np.maximum.accumulate(generated - work_before)
+    delays = departures - generated + random.exponential(jitter_ms, rows)
     return in_arrival_order(f"bursty:{seed}", generated, delays)

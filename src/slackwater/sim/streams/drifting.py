@@ -1,4 +1,4 @@
-"""Lateness that grows and shrinks while order is nearly kept: a pipeline that falls behind and catches up."""
+"""A pipeline that falls behind and catches up: lateness grows and shrinks while the order is nearly kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def drifting(
     to_ms: float = 10_000.0,
     jitter_ms: float = 50.0,
 ) -> Trace:
-    """The delay common to all rows climbs to ``to_ms`` by the middle and falls back; each row's jitter is gamma."""
+    """The common delay of all rows climbs to ``to_ms`` at mid-stream and falls back; each row has a gamma jitter."""
     random = np.random.default_rng([3, seed])
     generated = poisson_times_ms(random, rows, rate_per_s)
     position = generated / generated[-1]

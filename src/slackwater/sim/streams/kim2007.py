@@ -1,4 +1,4 @@
-"""The stream of Kim, Kim and Kim (2007), §6: twenty sensors, a row a second each, over a lossy radio."""
+"""The stream of Kim, Kim and Kim (2007), §6: twenty sensors with one row per second each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PERIOD_MS = 1_000.0
 
 @stream("kim2007")
 def kim2007(seed: int, rows: int = 20_000, *, mean_ms: float = 500.0, sd_ms: float = 200.0) -> Trace:
-    """Twenty sensors that report once a second, each at its own phase, with normal delays (Kim 2007, Eq. (3)).
+    """Twenty sensors that report once per second, each at its own phase, with normal delays (Kim 2007, Eq. (3)).
 
-    The paper took its delays from TinyDB and does not print them; a negative draw is no delay of a radio and
-    becomes 0.
+    The paper took its delays from TinyDB and does not give their parameters. Negative delays are set to 0, because a
+    radio cannot deliver a row before it is sent.
     """
     random = np.random.default_rng([2007, seed])
     turns = -(-rows // SENSORS)

@@ -1,4 +1,4 @@
-"""The stream of Kim, Kang and Kim (2010), §4: a rate, a standard deviation and a maximum of disorder."""
+"""The stream of Kim, Kang and Kim (2010), §4, given by a rate, a standard deviation and a maximum of disorder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from slackwater.sim.trace import Trace
 def kim2010(
     seed: int, rows: int = 100_000, *, rate_per_s: float = 1_000.0, sd_ms: float = 50.0, max_ms: float = 250.0
 ) -> Trace:
-    """Rows displaced by a half-normal delay that is cut off at a maximum.
+    """Half-normal delays that are clipped at a maximum.
 
-    The paper names the three parameters and no values; a displacement is a delay, so it is not negative.
+    The paper names the three parameters but gives no values. The disorder is modelled as a delay, so it is not
+    negative.
     """
     random = np.random.default_rng([2010, seed])
     generated = poisson_times_ms(random, rows, rate_per_s)

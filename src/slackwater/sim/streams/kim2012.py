@@ -1,4 +1,4 @@
-"""The streams of Kim, Kim and Kim (2012), §3.1 and §4: Poisson generation, normal delays, in milliseconds."""
+"""The streams of Kim, Kim and Kim (2012), §3.1 and §4: Poisson generation and normal delays in milliseconds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_SD_MS = 5.0
 def kim2012_constant(
     seed: int, rows: int = 100_000, *, rate_per_s: float = RATE_PER_S, mean_ms: float = 3.0, sd_ms: float = 3.0
 ) -> Trace:
-    """A stream whose character never changes (Kim 2012, Eq. (1), (2)).
+    """A stream with constant parameters (Kim 2012, Eq. (1), (2)).
 
-    A normal delay may be negative: it is kept, and the order of the rows is the order of the arrivals.
+    Normal delays can be negative and are kept. Rows are in the order of their arrivals.
 
     >>> kim2012_constant(0, 1000).rows
     1000
@@ -40,7 +40,7 @@ def kim2012_changing(
     max_mean_ms: float = MAX_MEAN_MS,
     max_sd_ms: float = MAX_SD_MS,
 ) -> Trace:
-    """A stream whose μ and σ are drawn anew, uniformly, every 1, 3 or 5 seconds of generation time (Kim 2012, §4)."""
+    """A stream whose μ and σ are redrawn uniformly every ``every_s`` of generation time (Kim 2012, §4: 1, 3 or 5)."""
     random = np.random.default_rng([2012, 2, seed])
     generated = poisson_times_ms(random, rows, rate_per_s)
     regime = (generated / (every_s * 1e3)).astype(np.int64)

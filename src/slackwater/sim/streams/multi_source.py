@@ -1,4 +1,4 @@
-"""Sources that differ: a slow one beside a fast one."""
+"""Sources with different delays and rates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def multi_source(
     typical_ms: float = 200.0,
     jitter_ms: float = 50.0,
 ) -> Trace:
-    """Sources with a delay of their own each (log-normal across sources) and unequal rates; jitter is exponential."""
+    """Each source has its own delay (log-normal across sources) and rate; the jitter is exponential."""
     random = np.random.default_rng([6, seed])
     generated = poisson_times_ms(random, rows, rate_per_s)
     shares = random.dirichlet(np.full(count, 2.0))

@@ -1,4 +1,4 @@
-"""Clocks that are wrong: rows from far ahead and from long ago among honest ones."""
+"""Wrong clocks: some rows have timestamps years ahead or years behind."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def poisoned(
     future_ratio: float = 0.0005,
     past_ratio: float = 0.0002,
 ) -> Trace:
-    """Gamma delays, and a few rows whose clock is years ahead or years behind.
+    """Gamma delays, with a few rows whose clock is years ahead or years behind.
 
-    Rows from the past are late under every sane wait: keep ``past_ratio`` below the drop ratio that is promised.
+    Rows from the past are late under every reasonable wait, so ``past_ratio`` has to be below the promised drop ratio.
     """
     random = np.random.default_rng([8, seed])
     generated = poisson_times_ms(random, rows, rate_per_s) + 50.0 * YEAR_MS
     arrivals = generated + random.gamma(2.0, mean_ms / 2.0, rows)
-    fate = random.random(rows)
+    draw = random.random(rows)
     years = random.uniform(1.0, 40.0, rows) * YEAR_MS
-    stamped = np.where(fate < future_ratio, generated + years, generated)
-    stamped = np.where(fate > 1.0 - past_ratio, generated - years, stamped)
+    stamped = np.where(draw < future_ratio, generated + years, generated)
+    stamped = np.where(draw > 1.0 - past_ratio, generated - years, stamped)
     order = np.argsort(arrivals, kind="stable")
     return Trace(f"poisoned:{seed}", stamped[order], arrivals[order])

@@ -1,4 +1,4 @@
-"""Sources that say themselves how far they are, over a network that may reorder what they say."""
+"""A source that sends punctuations over a network that reorders rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def punctuated(
     behind_ms: float = 500.0,
     one_in: int = 50,
 ) -> Trace:
-    """Gamma delays; one row in ``one_in`` carries a punctuation ``behind_ms`` below its own time, late like any row.
+    """Gamma delays; one row in ``one_in`` carries a punctuation that is ``behind_ms`` below its own time.
 
-    The source vouches for what it has sent, not for what the network still carries, so a few rows come after a
-    punctuation that is above them.
+    A punctuation covers the rows that the source has sent, including those still in the network. So a few rows arrive
+    after a punctuation that is above them.
     """
     random = np.random.default_rng([10, seed])
     generated = poisson_times_ms(random, rows, rate_per_s)
     arrivals = generated + random.gamma(2.0, mean_ms / 2.0, rows)
-    spoken = np.where(np.arange(rows) % one_in == 0, generated - behind_ms, np.nan)
+    punctuations = np.where(np.arange(rows) % one_in == 0, generated - behind_ms, np.nan)
     order = np.argsort(arrivals, kind="stable")
-    return Trace(f"punctuated:{seed}", generated[order], arrivals[order], None, spoken[order])
+    return Trace(f"punctuated:{seed}", generated[order], arrivals[order], None, punctuations[order])

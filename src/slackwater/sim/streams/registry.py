@@ -1,4 +1,4 @@
-"""Streams by name, so that the laboratory can run every one of them; a stream registers itself in its own file."""
+"""Generated streams by name. A stream registers itself with ``@stream``, in its own file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _STREAMS: dict[str, Callable[..., Trace]] = {}
 
 
 def stream(name: str) -> Callable[[Maker], Maker]:
-    """Make a function of a seed available under a name; its other arguments need defaults."""
+    """Function decorator: register a function of a seed under ``name``. Its other arguments need defaults."""
 
-    def keep(maker: Maker) -> Maker:
+    def add(maker: Maker) -> Maker:
         _STREAMS[name] = maker
         return maker
 
-    return keep
+    return add
 
 
 def stream_names() -> list[str]:
@@ -31,7 +31,7 @@ def stream_names() -> list[str]:
 
 
 def make_stream(name: str, seed: int = 0) -> Trace:
-    """The stream of that name for that seed: the same rows every time.
+    """Generate the stream called ``name``. The same seed gives the same rows.
 
     >>> make_stream("no-such-stream")
     Traceback (most recent call last):

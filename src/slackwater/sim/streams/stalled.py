@@ -1,4 +1,4 @@
-"""A pipeline that stands still and then delivers its backlog: silence that is not idleness."""
+"""A pipeline that stalls and then delivers its backlog. Its silence does not mean that it is idle."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def stalled(
     stall_ms: float = 5_000.0,
     drained_per_s: float = 5_000.0,
 ) -> Trace:
-    """Nothing arrives during a stall; afterwards the backlog comes in order, as fast as it drains, still jittered."""
+    """No row arrives during a stall. Afterwards the backlog arrives in order at ``drained_per_s``, with jitter."""
     random = np.random.default_rng([7, seed])
     generated = poisson_times_ms(random, rows, rate_per_s)
     begins = (np.arange(stalls) + random.uniform(0.2, 0.5, stalls)) / stalls * generated[-1]
     resumes = begins + stall_ms
     passed = generated.copy()
     for begin, resume in zip(begins, resumes, strict=True):
-        held = (passed >= begin) & (passed < resume)
-        passed[held] = resume
+        stalled_rows = (passed >= begin) & (passed < resume)
+        passed[stalled_rows] = resume
     service = np.full(rows, 1e3 / drained_per_s)
-    left = np.cumsum(service) + np.maximum.accumulate(passed - np.cumsum(service) + service)
-    delays = left - generated + random.exponential(jitter_ms, rows)
+    departures = np.cumsum(service) + np.maximum.accumulate(passed - np.cumsum(service) + service)
+    delays = departures - generated + random.exponential(jitter_ms, rows)
     return in_arrival_order(f"stalled:{seed}", generated, delays)

@@ -1,4 +1,4 @@
-"""A change of regime from one row to the next, up and down again."""
+"""Sudden changes of the delay, up and down again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def step(
     factor: float = 10.0,
     regimes: int = 5,
 ) -> Trace:
-    """Gamma delays whose scale jumps by ``factor`` and back at equal intervals."""
+    """Gamma delays whose scale jumps up by ``factor`` and back again at equal intervals."""
     random = np.random.default_rng([4, seed])
     generated = poisson_times_ms(random, rows, rate_per_s)
     high = (np.arange(rows) * regimes // rows) % 2 == 1
