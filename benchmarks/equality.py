@@ -33,7 +33,7 @@ import slackwater as sw
 from slackwater.control.disorder import UNKNOWN, Batch, register
 from slackwater.promises import Completeness
 from slackwater.spark.report import CompletenessReport
-from slackwater.spark.runtime.listener import completeness_trackers_of
+from slackwater.spark.runtime.listener import wait_for_batch
 
 REAL = Path(__file__).parents[1] / ".." / "shared" / "data"
 FILES = 4
@@ -290,7 +290,7 @@ def settled(query: Any) -> CompletenessReport:
     while True:
         query.processAllAvailable()
         batch = int(query.lastProgress["batchId"]) if query.lastProgress else -1
-        completeness_trackers_of(str(query.id), batch, timeout_s=60)
+        wait_for_batch(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         if not query.lastProgress or int(query.lastProgress["batchId"]) == batch:
             return sw.report(query).completeness[0]

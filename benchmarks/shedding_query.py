@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 import slackwater as sw
 from replay_source import replay
 from slackwater.sim.shedding import rows_from_rates
-from slackwater.spark.runtime.listener import listener_of
-from slackwater.spark.timeliness.tracker import TimelinessRecord, TimelinessTracker
+from slackwater.spark.runtime.listener import reports_of
+from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessTracker
 
 Floats = NDArray[np.float64]
 
 LEAD_S = 3.0
 _FOREVER = "1000 hours"
 _UNWARMED_BATCHES = 2
+
+_ON_BATCH = TimelinessTracker.on_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Plant:
 class Ran:
     """One run: its batches, when its rows arrived (seconds from the start), when that was, and when it was ended."""
 
-    history: list[TimelinessRecord]
+    history: list[BatchOutcome]
     arrivals_s: Floats
     start_s: float
     end_s: float
@@ -93,7 +96,7 @@ def back_to_back(
     while time.monotonic() < patience_s and (query.lastProgress is None or query.lastProgress["batchId"] < batches):
         query.awaitTermination(0.1)
     progress = [p for p in query.recentProgress if p["numInputRows"] == rows]
-    shed = sum(tracker.ledger.shed for tracker in listener_of(spark).timeliness_trackers_of(str(query.id), -1))
+    shed = sum(promise.ledger.shed for promise in reports_of(str(query.id)).get("timeliness", []))
     query.stop()
     durations_s = np.array([p["durationMs"]["triggerExecution"] for p in progress[_UNWARMED_BATCHES:]]) / 1e3
     return durations_s, shed
@@ -119,6 +122,21 @@ def identify(spark: SparkSession, work: int, rows: int, folder: Path, batches: i
     return Plant(fixed_s=many_s - cost_s * rows, cost_s=cost_s)
 
 
+def recorded_outcomes() -> list[BatchOutcome]:
+    """A list to which every tracker of this process adds its outcomes from now on."""
+    outcomes: list[BatchOutcome] = []
+    on_batch = _ON_BATCH
+
+    def recording(tracker: TimelinessTracker, *observed: Any) -> BatchOutcome | None:
+        outcome = on_batch(tracker, *observed)
+        if outcome is not None:
+            outcomes.append(outcome)
+        return outcome
+
+    TimelinessTracker.on_batch = recording  # type: ignore[method-assign]
+    return outcomes
+
+
 def run_law(
     spark: SparkSession, law: str, rates: Floats, target_s: float, work: int, folder: Path, terrace: Terrace = FLAT
 ) -> Ran:
@@ -130,13 +148,11 @@ def run_law(
     source = replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
     events = sw.with_max_delay(source, target_s, arrival="arrived", law=law)
     query = start(events, expensive(work, start_s, terrace), folder, True, "1 second")
-    tracker: TimelinessTracker | None = None
+    history = recorded_outcomes()
     while time.time() < start_s + len(rates) + 2 * target_s:
         query.awaitTermination(0.2)
-        tracker = next(iter(listener_of(spark).timeliness_trackers_of(str(query.id), -1)), tracker)
-        if tracker is not None and tracker.ledger.input >= len(arrivals_s):
+        if sum(outcome.batch.rows for outcome in list(history)) >= len(arrivals_s):
             break
     end_s = time.time() - start_s
     query.stop()
-    assert tracker is not None
-    return Ran(list(tracker.history), arrivals_s, start_s, end_s)
+    return Ran([outcome for outcome in history if outcome.batch.rows], arrivals_s, start_s, end_s)

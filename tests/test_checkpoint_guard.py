@@ -53,4 +53,4 @@ def test_a_checkpoint_that_does_not_say_is_taken(tmp_path: Path) -> None:
     offers = Mailbox(tmp_path)
     mine = reader(tmp_path, QUERY)
     offers.publish(7, 9, False, {"e": {"batch": 3, "ledger": {}}})
-    assert mine.read(start)[1]["held"] == state_identity(make_plan(parse(QUERY)))
+    assert mine.read(start)[1]["state"] == state_identity(make_plan(parse(QUERY)))

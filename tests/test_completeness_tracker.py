@@ -15,7 +15,8 @@ from slackwater.control.choice import Method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.histogram import INVALID_CELL, Cells, decode_cells
-from slackwater.spark.completeness.tracker import BatchReport, CompletenessSpec, CompletenessTracker
+from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
+from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
 
 NOW_MS = 1.7e12
@@ -31,10 +32,12 @@ def cells(margins_ms: list[float], invalid: int = 0) -> Cells:
     return Cells(margins, np.ones(len(margins), dtype=np.int64), None, int((margins < 0).sum()), invalid)
 
 
-def report(batch: int, margins_ms: list[float], heartbeat_ms: float | None = None, invalid: int = 0) -> BatchReport:
+def report(
+    batch: int, margins_ms: list[float], heartbeat_ms: float | None = None, invalid: int = 0
+) -> BatchObservation:
     clock = NOW_MS + batch * 1000
     reference = clock if heartbeat_ms is None else heartbeat_ms
-    return BatchReport(batch, heartbeat_ms, reference, clock, cells(margins_ms, invalid), clock + 500, 5)
+    return BatchObservation(batch, heartbeat_ms, reference, clock, cells(margins_ms, invalid), clock + 500, 5)
 
 
 def fed(tracker: CompletenessTracker, batches: range) -> CompletenessTracker:
@@ -66,7 +69,7 @@ def test_a_snapshot_goes_on_as_if_nothing_had_happened() -> None:
     straight = fed(CompletenessTracker(spec(), "q", "e"), range(60))
     first = fed(CompletenessTracker(spec(), "q", "e"), range(30))
     second = CompletenessTracker(spec(), "q", "e")
-    second.resume(json.loads(json.dumps(first.snapshot())), {"heartbeat": first.heartbeat_ms}, next_batch=30)
+    second.resume(json.loads(json.dumps(first.snapshot())), HeartbeatOffset("e", first.heartbeat_ms), next_batch=30)
     fed(second, range(30, 60))
     assert straight.heartbeat_ms is not None
     assert second.heartbeat_ms == straight.heartbeat_ms
@@ -76,7 +79,7 @@ def test_a_snapshot_goes_on_as_if_nothing_had_happened() -> None:
 
 def test_without_a_snapshot_the_checkpoint_holds_heartbeat_and_ledger() -> None:
     tracker = CompletenessTracker(spec(), "q", "e")
-    offset = {"heartbeat": int(NOW_MS), "batch": 7, "ledger": Ledger(on_time=70, late=1).as_json()}
+    offset = HeartbeatOffset("e", int(NOW_MS), batch=7, ledger=Ledger(on_time=70, late=1).as_json())
     tracker.resume(None, offset, next_batch=9)
     assert tracker.heartbeat_ms == int(NOW_MS)
     assert tracker.ledger == Ledger(on_time=70, late=1, unreported_batches=1)
@@ -87,7 +90,7 @@ def test_a_snapshot_out_of_an_older_folder_takes_no_row_out_of_the_count() -> No
         CompletenessTracker(spec(), "q", "e"),
         fed(CompletenessTracker(spec(), "q", "e"), range(5)).snapshot(),
     )
-    offset = {"heartbeat": int(NOW_MS), "batch": 7, "ledger": Ledger(on_time=70, late=1).as_json()}
+    offset = HeartbeatOffset("e", int(NOW_MS), batch=7, ledger=Ledger(on_time=70, late=1).as_json())
     tracker.resume(older, offset, next_batch=8)
     assert tracker.ledger == Ledger(on_time=70, late=1)
 
@@ -95,8 +98,8 @@ def test_a_snapshot_out_of_an_older_folder_takes_no_row_out_of_the_count() -> No
 def test_a_batch_that_was_not_judged_is_in_no_count() -> None:
     tracker = fed(CompletenessTracker(spec(), "q", "e"), range(3))
     before = tracker.ledger
-    tracker.pass_over(3)
-    tracker.pass_over(3)
+    tracker.skip_batch(3)
+    tracker.skip_batch(3)
     assert tracker.ledger == before + Ledger(unreported_batches=1)
     fed(tracker, range(3, 4))
     assert tracker.ledger == before + Ledger(unreported_batches=1)
@@ -105,7 +108,7 @@ def test_a_batch_that_was_not_judged_is_in_no_count() -> None:
 def test_a_snapshot_from_the_future_of_an_older_checkpoint_is_ignored() -> None:
     tracker = CompletenessTracker(spec(), "q", "e")
     newer = fed(CompletenessTracker(spec(), "q", "e"), range(20)).snapshot()
-    tracker.resume(newer, {"heartbeat": None}, next_batch=0)
+    tracker.resume(newer, HeartbeatOffset("e"), next_batch=0)
     assert tracker.ledger == Ledger()
 
 
@@ -113,7 +116,7 @@ def test_idleness_moves_the_heartbeat_only_while_there_is_state() -> None:
     for state_rows, moves in ((5, True), (0, False)):
         tracker = fed(CompletenessTracker(spec(idle_after_ms=1000.0), "q", "e"), range(30))
         clock = NOW_MS + 30_000
-        last = BatchReport(30, None, clock, clock, cells([-1.0] * 50), clock, state_rows)
+        last = BatchObservation(30, None, clock, clock, cells([-1.0] * 50), clock, state_rows)
         tracker.on_batch(last)
         before = tracker.heartbeat_ms
         tracker.on_idle(clock + 3_600_000)
@@ -184,15 +187,17 @@ def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> Non
         "p", "ts", Completeness(0.01), Method("budgeted-quantile"), ["host"], Mailbox(Path("nowhere"))
     )
     tracker = CompletenessTracker(promise, "q", "e")
+    outcomes = []
     for batch in range(80):
         clock = NOW_MS + batch * 1000
         # host 8 stops giving newer rows at batch 40, while the other goes on
         behind = [-50.0] * 30 + [-50.0 - 1000.0 * max(0, batch - 40)] * 10
         counted = Cells(np.array(behind) * 1000, np.ones(40, dtype=np.int64), np.array([7] * 30 + [8] * 10), 0, 0)
         names = {8: "HFDC01"} if batch == 20 else {}
-        tracker.on_batch(BatchReport(batch, None, clock, clock, counted, clock + 500, 5, names))
-    assert "held: source HFDC01 is behind" in {record.cause for record in tracker.history}
-    assert [source[0] for source in tracker.history[-1].sources] == ["HFDC01", "7"]
+        outcomes.append(tracker.on_batch(BatchObservation(batch, None, clock, clock, counted, clock + 500, 5, names)))
+    assert "held: source HFDC01 is behind" in {outcome.cause for outcome in outcomes if outcome is not None}
+    assert outcomes[-1] is not None
+    assert [source[0] for source in outcomes[-1].sources] == ["HFDC01", "7"]
     again = CompletenessTracker(promise, "q", "e")
-    again.resume(json.loads(json.dumps(tracker.snapshot())), {"heartbeat": None}, next_batch=80)
-    assert again._name(8) == "HFDC01"
+    again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=80)
+    assert again._source_name(8) == "HFDC01"

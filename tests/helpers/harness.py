@@ -15,8 +15,9 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.spark.report import CompletenessReport, report
-from slackwater.spark.runtime.listener import completeness_trackers_of
+from slackwater.spark.completeness.report import CompletenessReport
+from slackwater.spark.report import report
+from slackwater.spark.runtime.listener import wait_for_batch
 
 ORIGIN_S = 1_700_000_000
 SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
@@ -91,7 +92,7 @@ def settle(query: StreamingQuery) -> None:
         query.processAllAvailable()
         last = query.lastProgress
         batch = -1 if last is None else int(last["batchId"])
-        completeness_trackers_of(str(query.id), batch, timeout_s=60)
+        wait_for_batch(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
         last = query.lastProgress
         if last is None or int(last["batchId"]) == batch:

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 import slackwater as sw
 from slackwater.control.disorder import register
 from slackwater.spark.command.session import local_session
-from slackwater.spark.runtime.listener import completeness_trackers_of
+from slackwater.spark.runtime.listener import wait_for_batch
 from tests.helpers.controllers import Trailing
 from tests.helpers.harness import SCHEMA, FileStream, settle, told_ms
 
@@ -166,7 +166,7 @@ class Sink:
     def await_report(self, batch: int) -> None:
         (query_id,) = (str(query.id) for query in self.spark.streams.active if query.name == self.name)
         if self.batches:
-            completeness_trackers_of(query_id, batch, timeout_s=60)
+            wait_for_batch(query_id, batch, timeout_s=60)
 
 
 def hang(flag: Path) -> None:

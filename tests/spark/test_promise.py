@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
-from slackwater.spark.report import CompletenessReport
+from slackwater.spark.completeness.report import CompletenessReport
 from tests.helpers.harness import (
     ORIGIN_S,
     FileStream,

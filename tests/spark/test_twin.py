@@ -19,7 +19,7 @@ from slackwater.sim.driver import Batches, run
 from slackwater.sim.streams.step import step
 from slackwater.sim.trace import Trace
 from slackwater.spark.completeness.histogram import decode_cells
-from slackwater.spark.completeness.tracker import BatchReport, CompletenessSpec, CompletenessTracker
+from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.mailbox import Mailbox
 from tests.helpers.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
 
@@ -70,11 +70,12 @@ def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
 
 
-def without_spark(trace: Trace, ends: list[int]) -> CompletenessTracker:
-    """The very keeper that listens to Spark, fed with the same cells."""
+def without_spark(trace: Trace, ends: list[int]) -> tuple[CompletenessTracker, list[float | None]]:
+    """The tracker that listens to Spark, fed with the same cells, and the heartbeats that judged its batches."""
     assert trace.arrivals is not None
     spec = CompletenessSpec("twin", "ts", PROMISE, Method("budgeted-quantile"), [], Mailbox(Path("nowhere")))
     tracker = CompletenessTracker(spec, "query", "epoch")
+    heartbeats: list[float | None] = []
     for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
         heartbeat = tracker.heartbeat_ms
         reference = tracker.clock_ms if heartbeat is None else heartbeat
@@ -82,8 +83,10 @@ def without_spark(trace: Trace, ends: list[int]) -> CompletenessTracker:
         margins = np.round((trace.values[first:last] - origins) * 1000)
         clock = float(trace.arrivals[last - 1])
         cells = decode_cells(cells_of(margins), with_sources=False)
-        tracker.on_batch(BatchReport(number, heartbeat, reference, clock, cells, clock, state_rows=1))
-    return tracker
+        outcome = tracker.on_batch(BatchObservation(number, heartbeat, reference, clock, cells, clock, state_rows=1))
+        assert outcome is not None
+        heartbeats.append(outcome.heartbeat_ms)
+    return tracker, heartbeats
 
 
 def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path) -> None:
@@ -91,8 +94,8 @@ def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path
     ends = [*range(250, trace.rows, 250), trace.rows]
     ledger, mean_wait_ms, heartbeats = on_spark(spark, tmp_path, trace, ends)
 
-    tracker = without_spark(trace, ends)
-    assert [record.heartbeat_ms for record in tracker.history] == heartbeats, "every decision, to the millisecond"
+    tracker, decided = without_spark(trace, ends)
+    assert decided == heartbeats, "every decision, to the millisecond"
     assert tracker.ledger == ledger
     assert tracker.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
 

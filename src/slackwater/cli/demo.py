@@ -21,7 +21,7 @@ from slackwater.cli.watched import watch_options, watched
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.spark.command.demo import MissingRows, QueryState, SideBySide, new_readings
 from slackwater.spark.command.session import local_session
-from slackwater.spark.report import CompletenessReport
+from slackwater.spark.completeness.report import CompletenessReport
 from slackwater.units import duration_text, percent, ratio
 
 _TWO_PANELS_WIDTH = 98

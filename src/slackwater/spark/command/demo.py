@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from slackwater.spark.completeness.api import with_drop_ratio
-from slackwater.spark.report import CompletenessReport, report
+from slackwater.spark.completeness.report import CompletenessReport
+from slackwater.spark.report import report
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.results import observe_results
 from slackwater.spark.worker.generator_source import Readings, read_batch, read_stream

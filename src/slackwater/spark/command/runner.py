@@ -19,7 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from slackwater.spark.command.run_spec import RunSpec, query_failed
 from slackwater.spark.command.sinks import Emit
 from slackwater.spark.report import Report, report
-from slackwater.spark.runtime.listener import completeness_trackers_of, standing_of
+from slackwater.spark.runtime.listener import reports_of, wait_for_batch
+from slackwater.spark.standing.report import PrecisionReport
 
 _FIRST_BATCH_TIMEOUT_S = 120.0
 
@@ -119,10 +120,11 @@ def _report_progress(query: StreamingQuery, on_progress: OnText, timeout_s: floa
     """Report rows or answers so far; return the last batch, whose decisions are published when this returns."""
     last = query.lastProgress
     batch = -1 if last is None else int(last["batchId"])
-    trackers = completeness_trackers_of(str(query.id), batch, timeout_s=timeout_s)
-    answers = [series.latest("standing") for series in standing_of(str(query.id), batch, timeout_s=0.0)]
+    wait_for_batch(str(query.id), batch, timeout_s)
+    found = reports_of(str(query.id))
+    answers = [report.standing for report in found.get("precision", []) if isinstance(report, PrecisionReport)]
     if answers:
-        on_progress(f"{sum(standing.evaluated for standing in answers if standing is not None):,} answers")
+        on_progress(f"{sum(standing.evaluated for standing in answers):,} answers")
     else:
-        on_progress(f"{sum(tracker.ledger.input for tracker in trackers):,} rows")
+        on_progress(f"{sum(promise.ledger.input for promise in found.get('completeness', [])):,} rows")
     return batch

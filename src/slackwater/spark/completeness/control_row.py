@@ -1,31 +1,57 @@
-"""The control row inside a plan: what judges, places and sheds the rows of this micro-batch, read anew in each."""
+"""The control row inside a plan: what judges, counts and samples the rows of this micro-batch."""
 
 from __future__ import annotations
+
+from enum import IntEnum
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.spark.runtime.one_line import one_line
-from slackwater.spark.worker.mailbox import UNKNOWN_US, Mailbox
+from slackwater.spark.worker.control_line import UNKNOWN_US, WIDTH, ControlLine
+from slackwater.spark.worker.mailbox import Mailbox
 
 CONTROL_PREFIX = "slackwater-control:"
 
 
-def control_row(spark: SparkSession, mailbox: Mailbox, name: str) -> Column:
-    """As an array: the heartbeat that judges this micro-batch, what its rows are placed by, now, where thinning begins.
+class Control(IntEnum):
+    """Positions in the control row, all times in microseconds.
 
-    All in microseconds. Rows are placed by the heartbeat, or before it by the clock as last heard. Each of these two is
-    null while it is not known. What places and thins them is also observed, under the promise's ``name``: there is one
-    row here, and as a column it would cost every row. Every mention of the result is planned anew in each micro-batch
-    (some 10 ms): mention it once, as a column.
-
-    An array, since a number that changes with the micro-batch would stand in the generated code, which Spark would
-    compile, and Java warm up, anew for each; what comes out of an array is data. For the same reason now is no
-    ``current_timestamp()`` in the rows' own plan.
+    ``HEARTBEAT`` and ``REFERENCE`` are null while they are not known.
     """
-    judge, reference, thin_from = (F.substring("value", first, 20).cast("bigint") for first in (1, 22, 43))
-    known = (F.when(us > F.lit(UNKNOWN_US), us) for us in (judge, reference))
-    row = F.concat(F.array(*known), F.array(F.unix_micros(F.current_timestamp())), F.array(thin_from))
+
+    HEARTBEAT = 0
+    REFERENCE = 1
+    NOW = 2
+    SAMPLE_FROM = 3
+
+
+def control_row(spark: SparkSession, mailbox: Mailbox, name: str) -> Column:
+    """The control row of a promise as an array column, read again in every micro-batch; index it by ``Control``.
+
+    The reference and the start of the sample are also observed, under the promise's ``name``. Each mention of the
+    result is planned again in every micro-batch, some 10 ms each: mention it once, as a column.
+
+    It is an array because a number that changes with the micro-batch would become a literal in the generated code, and
+    Spark would compile that code again every time. Elements of an array are data. The current time is in the row for
+    the same reason.
+    """
+    known = F.array(*(_known(_number(field)) for field in ("heartbeat_us", "reference_us")))
+    # An array of its own: beside other elements the current time would be a literal in the generated code.
+    now = F.array(F.unix_micros(F.current_timestamp()))
+    row = F.concat(known, now, F.array(_number("sample_from_us")))
     line = one_line(spark, mailbox.control_path).select(row.alias("row"))
-    placed_by = [F.first(F.col("row")[1]).alias("reference_us"), F.first(F.col("row")[3]).alias("sample_from_us")]
-    return line.observe(CONTROL_PREFIX + name, *placed_by).scalar()
+    observed = line.observe(
+        CONTROL_PREFIX + name,
+        F.first(F.col("row")[Control.REFERENCE]).alias("reference_us"),
+        F.first(F.col("row")[Control.SAMPLE_FROM]).alias("sample_from_us"),
+    )
+    return observed.scalar()
+
+
+def _number(field: str) -> Column:
+    return F.substring("value", ControlLine.position(field), WIDTH).cast("bigint")
+
+
+def _known(us: Column) -> Column:
+    return F.when(us > F.lit(UNKNOWN_US), us)

@@ -1,4 +1,4 @@
-"""Streams under the heartbeat: the heartbeat source joined to the events, as Spark's watermark."""
+"""Streams under the heartbeat: the heartbeat source joined to the events, so that it is Spark's watermark."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from pyspark.sql.types import StructField, StructType
 from slackwater.errors import MissingRequirement
 from slackwater.spark.worker.heartbeat_source import BELOW_MS, FORMAT, HeartbeatSource
 from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.units import MS_US
 
 WALL_PREFIX = "slackwater-wall:"
 _BEFORE_ALL_EVENTS = "1900-01-01"
 
 
 def with_heartbeats(spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox) -> DataFrame:
-    """The events under a watermark that is exactly the heartbeat, as long as no filter can get below the union.
+    """The events under a watermark that equals the heartbeat; the caller must put an ``observe`` on top.
 
-    A filter of the user's that slid below the watermark operator would remove the heartbeat rows and freeze the
-    watermark: something that Spark moves no filter through (``observe``) has to stand on this. The heartbeat branch
-    goes first, since a union keeps the first child's watermark.
+    Without it a filter of the user's could slide below the watermark operator, remove the heartbeat rows and freeze the
+    watermark. Spark moves no filter through ``observe``. The heartbeat branch comes first, because a union keeps the
+    watermark of its first child.
     """
     return _heartbeats(spark, events, column, mailbox, {}).where(_no_row(column)).unionByName(events)
 
 
 def under_heartbeat(
-    spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, name: str, held: dict[str, str]
+    spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, name: str, state: dict[str, str]
 ) -> DataFrame:
-    """The events under a watermark that is exactly the heartbeat, whatever is done with them afterwards.
+    """The events under a watermark that equals the heartbeat, whatever is done with them afterwards.
 
-    ``held`` says what the state above it is made of, in the user's words: a checkpoint that says otherwise is refused.
+    ``state`` describes what the state above is made of, in the user's words; a checkpoint with another value is
+    refused.
     """
-    walled = _walled(_heartbeats(spark, events, column, mailbox, held), name)
+    walled = _walled(_heartbeats(spark, events, column, mailbox, state), name)
     return walled.where(_no_row(column)).unionByName(events)
 
 
@@ -46,44 +48,46 @@ def with_heartbeat_rows(
     column: str,
     mailbox: Mailbox,
     name: str,
-    held: dict[str, str],
-    told: Callable[[DataFrame, Column], DataFrame],
+    state: dict[str, str],
+    to_rows: Callable[[DataFrame, Column], DataFrame],
 ) -> DataFrame:
-    """The same, and among the events rows that tell the heartbeat: ``told`` makes them, of the row and its microsecond.
+    """Like ``under_heartbeat``, but also emits the heartbeat as data rows.
 
-    A heartbeat is told one micro-batch before it is the watermark. What is told is in force all the same: the rows of
-    this micro-batch are here, whatever judged them, and those of the next one are judged by it.
+    ``to_rows`` makes them from the heartbeat stream and the heartbeat in microseconds. A heartbeat arrives as a row one
+    micro-batch before it is the watermark. Acting on it at once is safe: all rows of this micro-batch are here, and
+    those of the next one are judged by it.
     """
-    walled = _walled(_heartbeats(spark, events, column, mailbox, held), name)
-    heartbeat_us = (F.unix_millis(column) + F.lit(BELOW_MS)) * 1000
-    return told(walled, heartbeat_us).unionByName(events)
+    walled = _walled(_heartbeats(spark, events, column, mailbox, state), name)
+    heartbeat_us = (F.unix_millis(column) + F.lit(BELOW_MS)) * MS_US
+    return to_rows(walled, heartbeat_us).unionByName(events)
 
 
-def _walled(beats: DataFrame, name: str) -> DataFrame:
-    """The wall (``observe``) in the heartbeat branch itself."""
-    return beats.observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
+def _walled(heartbeats: DataFrame, name: str) -> DataFrame:
+    """The heartbeats below an ``observe``, through which Spark moves no filter."""
+    return heartbeats.observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
 
 
 def _heartbeats(
-    spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, held: dict[str, str]
+    spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, state: dict[str, str]
 ) -> DataFrame:
     schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
     spark.dataSource.register(HeartbeatSource)
     source = spark.readStream.format(FORMAT).options(
-        folder=str(mailbox.folder), column=column, schema=schema.json(), held=json.dumps(held)
+        folder=str(mailbox.folder), column=column, schema=schema.json(), state=json.dumps(state)
     )
     try:
-        beats = source.load()
+        heartbeats = source.load()
     except AnalysisException as error:
         if "No module named 'slackwater'" not in str(error):
             raise
         raise MissingRequirement(
             "workers-without-slackwater",
             f"Spark's Python workers ({spark.sparkContext.pythonExec}) cannot import slackwater",
-            f"set PYSPARK_PYTHON={sys.executable} before Spark is started, or install slackwater where they run",
+            f"set PYSPARK_PYTHON={sys.executable} before Spark starts, or install slackwater where the workers run",
         ) from None
-    return beats.withWatermark(column, "0 seconds")
+    return heartbeats.withWatermark(column, "0 seconds")
 
 
 def _no_row(column: str) -> Column:
+    """A filter that removes every heartbeat row and that Spark cannot prove empty."""
     return F.col(column) < F.lit(_BEFORE_ALL_EVENTS).cast("timestamp")

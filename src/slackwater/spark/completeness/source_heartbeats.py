@@ -11,22 +11,23 @@ from slackwater.plan import Plan
 from slackwater.spark.runtime.number_time import origin_of
 from slackwater.units import MS_US
 
-PUNCTUATION_PREFIX = "slackwater-punctuation:"
+SOURCE_HEARTBEAT_PREFIX = "slackwater-source-heartbeat:"
 
 
-def with_punctuations(plan: Plan, events: DataFrame, name: str) -> DataFrame:
-    """The events, the highest heartbeat among them reported with every micro-batch.
+def with_source_heartbeats(plan: Plan, events: DataFrame, name: str) -> DataFrame:
+    """The events; the highest heartbeat they carry is observed in every micro-batch.
 
-    A row whose heartbeat column is not null says that rows below it will come no more. If its windowing attribute is
-    null it says nothing else: it is taken out here, and in no count.
+    A row with a value in its heartbeat column asserts that no rows below that value will follow. If the row has no
+    windowing attribute it carries nothing else: it is removed here and not counted.
     """
     assert plan.window.heartbeat is not None and plan.attribute is not None
-    beat, attribute = quoted(plan.window.heartbeat), quoted(plan.attribute)
-    observed = events.observe(PUNCTUATION_PREFIX + name, F.max(_us(plan, beat)).alias("heartbeat_us"))
-    return observed.where(f"{attribute} IS NOT NULL OR {beat} IS NULL")
+    heartbeat, attribute = quoted(plan.window.heartbeat), quoted(plan.attribute)
+    highest = F.max(_heartbeat_us(plan, heartbeat)).alias("heartbeat_us")
+    observed = events.observe(SOURCE_HEARTBEAT_PREFIX + name, highest)
+    return observed.where(f"{attribute} IS NOT NULL OR {heartbeat} IS NULL")
 
 
-def _us(plan: Plan, beat: str) -> Column:
+def _heartbeat_us(plan: Plan, heartbeat: str) -> Column:
     if plan.measure is Measure.NUMBER:
-        return (F.col(beat).cast("bigint") + F.lit(origin_of(plan))) * F.lit(MS_US)
-    return F.unix_micros(F.col(beat))
+        return (F.col(heartbeat).cast("bigint") + F.lit(origin_of(plan))) * F.lit(MS_US)
+    return F.unix_micros(F.col(heartbeat))

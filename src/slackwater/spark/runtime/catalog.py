@@ -1,4 +1,4 @@
-"""Streams by name: what ``FROM name`` means, and what is known about it."""
+"""Streams by name: the DataFrame behind ``FROM name`` and what the user said about it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from pyspark.sql.types import (
 from slackwater.errors import InvalidStream
 from slackwater.language import Measure
 from slackwater.plan import Catalog, Stream
+from slackwater.spark.runtime.checks import require_columns, require_stream
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What was said about a stream when it was given a name."""
+    """The columns that the user named when registering a stream."""
 
     event_time: str | None
     key: str | None
@@ -36,25 +37,23 @@ _REGISTERED: WeakKeyDictionary[SparkSession, dict[str, Registration]] = WeakKeyD
 def stream(
     name: str, df: DataFrame, *, event_time: str | None = None, key: str | None = None, value: str | None = None
 ) -> DataFrame:
-    """Give a streaming DataFrame a name that queries can read from, and say which column is its time.
+    """Register a streaming DataFrame under a name that queries can read from.
 
-    It is a temporary view like any other. ``event_time`` is the windowing attribute where a query names none (WATTR);
-    ``key`` and ``value`` say what standing queries aggregate. The DataFrame comes back unchanged.
+    It becomes an ordinary temporary view. The DataFrame is returned unchanged.
+
+    :param event_time: the column that orders the stream where a query names none (``WATTR``).
+    :param key: the column that tells the streams of a standing query apart.
+    :param value: the column that standing queries aggregate.
     """
-    if not df.isStreaming:
-        raise InvalidStream("not-a-stream", f"{name} is a batch", "read it with spark.readStream")
-    for option, column in (("event_time", event_time), ("key", key), ("value", value)):
-        if column is not None and column not in df.columns:
-            raise InvalidStream(
-                "no-such-column", f"{option}={column!r} is not a column", f"use one of: {', '.join(df.columns)}"
-            )
+    require_stream(df, name)
+    require_columns(df, event_time=event_time, key=key, value=value)
     df.createOrReplaceTempView(name)
     _REGISTERED.setdefault(df.sparkSession, {})[_bare(name)] = Registration(event_time, key, value)
     return df
 
 
 def catalog_of(spark: SparkSession, names: list[str]) -> Catalog:
-    """What Spark and the registrations know about these streams."""
+    """A catalog of these streams, from their schemas and registrations."""
     return Catalog.of(*(describe(name, table_of(spark, name), registration_of(spark, name)) for name in names))
 
 
@@ -79,12 +78,12 @@ def table_of(spark: SparkSession, name: str) -> DataFrame:
 
 
 def registration_of(spark: SparkSession, name: str) -> Registration | None:
-    """What was said about a stream, or None if nothing was."""
+    """The registration of a stream; None if it was not registered."""
     return _REGISTERED.get(spark, {}).get(_bare(name))
 
 
 def _bare(name: str) -> str:
-    """A name without its quotes, in any case: Spark's views have theirs in quotes where they need them."""
+    """A name without quotes, in lower case: Spark quotes the names of views where they need it."""
     inner = name[1:-1].replace("``", "`") if name.startswith("`") and name.endswith("`") else name
     return inner.lower()
 

@@ -1,8 +1,8 @@
-"""Java names that PySpark looks up again and again for every progress event, looked up once.
+"""Caches Java names that PySpark looks up for every progress event.
 
-PySpark turns a progress event into Python through Py4J. The end of every map in it comes as a Java exception, which
-PySpark holds against fourteen classes, each time by way of ``jvm.py4j.reflection.TypeUtil``; and Py4J looks for each
-part of that name in every package it was told of, in every jar: together 0.2 s a micro-batch on a busy machine.
+PySpark converts a progress event through Py4J. The end of every map in it arrives as a Java exception, which PySpark
+compares with fourteen classes, each time through ``jvm.py4j.reflection.TypeUtil``. Py4J searches every imported package
+and jar for each part of that name. Together that takes 0.2 s per micro-batch on a busy machine.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _CLASSES = ("PythonSQLUtils", "org.apache.spark.util.Utils", "org.apache.spark.s
 
 
 def remember_java_names(spark: SparkSession) -> None:
-    """Keep what Py4J found under the names that PySpark will ask for.
+    """Cache what Py4J finds under the names that PySpark will ask for.
 
-    Only speed depends on it: a session without a gateway, or a PySpark that asks for something else, goes on as before.
+    Only speed depends on it: a session without a gateway, or a PySpark that asks for other names, works as before.
     """
     with contextlib.suppress(Exception):
         jvm: Any = spark.sparkContext._jvm

@@ -1,4 +1,4 @@
-"""Where a promise keeps its files."""
+"""The folder in which a promise keeps its files."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from slackwater.errors import InvalidOption, MissingRequirement
+from slackwater.spark.runtime.settings import Setting, setting
 from slackwater.spark.worker.mailbox import Mailbox
 
-LOCATION = "spark.slackwater.location"
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _TEMPORARY: WeakKeyDictionary[SparkSession, tempfile.TemporaryDirectory[str]] = WeakKeyDictionary()
 
 
 def mailbox_for(spark: SparkSession, name: str, location: str | None) -> Mailbox:
-    """The folder of a promise: below ``location``, the session's location, or where checkpoints go.
+    """The folder of a promise: below ``location``, the session's location, or the checkpoints' folder.
 
-    It must be on a file system that the driver and all executors see, as a checkpoint is. On ``local[*]`` a temporary
-    folder will do: the heartbeat and the ledger then survive a restart in Spark's checkpoint, what the
-    controller had learned does not.
+    The driver and all executors must see it. On ``local[*]`` a temporary folder is enough: heartbeat and ledger survive
+    a restart in Spark's checkpoint, and only what the controller had learned is lost.
     """
     chosen = location_of(spark) if location is None else _local_path(location)
     if chosen is None and not (spark.conf.get("spark.master", None) or "local").startswith("local"):
         raise MissingRequirement(
             "no-shared-location",
-            "the executors of this cluster must see the folder where the promise keeps its files, and none is given",
-            f"set {LOCATION} (or pass location=) to a folder that the driver and all executors see, "
+            "a promise on a cluster needs a folder that the executors see, and none is given",
+            f"set {Setting.LOCATION.value} (or pass location=) to a folder that the driver and all executors see, "
             "such as the one that holds the checkpoints",
         )
     return Mailbox(driver_folder(spark, name, location))
 
 
 def driver_folder(spark: SparkSession, name: str, location: str | None) -> Path:
-    """The folder of a promise that the driver alone writes to: a temporary one where nothing else is said."""
+    """The folder of a promise that only the driver uses; temporary if neither argument nor session names one."""
     if not re.fullmatch(r"[\w.:-]{1,100}", name):
         raise InvalidOption(
             "invalid-name", f"name={name!r} cannot be a folder's name", "use letters, digits, and any of . : _ -"
@@ -51,8 +50,8 @@ def driver_folder(spark: SparkSession, name: str, location: str | None) -> Path:
 
 
 def location_of(spark: SparkSession) -> Path | None:
-    """Where the session's promises are kept, as far as its settings say."""
-    chosen = spark.conf.get(LOCATION, None)
+    """The folder of all promises of the session, from its settings; None if they name none."""
+    chosen = setting(spark, Setting.LOCATION)
     if chosen is None:
         checkpoints = spark.conf.get(_CHECKPOINTS, None)
         chosen = None if checkpoints is None else checkpoints.rstrip("/") + "/_slackwater"

@@ -12,9 +12,10 @@ _V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
 def one_line(spark: SparkSession, path: Path) -> DataFrame:
-    """The file of one line, for a scalar subquery.
+    """The file's line in the column ``value``, for use as a scalar subquery.
 
-    Read through the V2 text source, which costs a micro-batch some 30 ms; the V1 source would cost several times that.
+    It is read through the V2 text source, which costs some 30 ms per micro-batch. The V1 source costs several times
+    that.
     """
     with _v2_text(spark):
         return spark.read.schema("value string").text(str(path))

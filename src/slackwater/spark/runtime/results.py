@@ -1,4 +1,4 @@
-"""What a micro-batch published: how many results, how many late panes, and the newest window among them."""
+"""Counts of what a micro-batch published: results, late panes, and the newest window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS_PREFIX = "slackwater-results:"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What one micro-batch published."""
+    """What one micro-batch published; ``window_ms`` is the newest window."""
 
     results: int
     late_panes: int
@@ -24,11 +24,11 @@ class Results:
 def observe_results(results: DataFrame, name: str, *, with_late_panes: bool = False) -> DataFrame:
     """The same results, counted with every micro-batch as the observed metrics ``slackwater-results:<name>``.
 
-    The window is looked for in ``window_start`` and ``window_end``, or in Spark's own ``window``. It costs one
-    more pass over the results, which are few.
+    The window comes from ``window_start`` and ``window_end``, or from Spark's own ``window``. It costs one more pass
+    over the results, which are few.
     """
     start, end = _edges(results)
-    # a late pane belongs to a window that closed long ago: it says nothing of the newest one
+    # A late pane belongs to a window that closed before: it is not the newest one.
     late = F.col("late") if with_late_panes else F.lit(False)
     return results.observe(
         RESULTS_PREFIX + name,
@@ -40,7 +40,7 @@ def observe_results(results: DataFrame, name: str, *, with_late_panes: bool = Fa
 
 
 def observe_packed(packed_rows: DataFrame, name: str) -> DataFrame:
-    """The same for results that still travel in parcels, which say how many they hold: it costs nothing a result."""
+    """Like ``observe_results`` for packed results, which carry their counts: costs nothing per result."""
     return packed_rows.observe(
         RESULTS_PREFIX + name,
         F.coalesce(F.sum("count"), F.lit(0)).alias("results"),
@@ -51,7 +51,7 @@ def observe_packed(packed_rows: DataFrame, name: str) -> DataFrame:
 
 
 def results_of(progress: StreamingQueryProgress, name: str) -> Results:
-    """What was published under a promise: as observed, else as far as the sink tells."""
+    """What was published under a promise: as observed, else as the sink reports."""
     observed = progress.observedMetrics.get(RESULTS_PREFIX + name)
     if observed is None:
         return Results(max(0, progress.sink.numOutputRows or 0), 0, None)

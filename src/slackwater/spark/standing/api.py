@@ -34,12 +34,13 @@ from slackwater.spark.runtime.location import driver_folder, mailbox_for
 from slackwater.spark.runtime.sharding import MOST_SHARDS, shard_keys
 from slackwater.spark.standing.clock import clock_ticks
 from slackwater.spark.standing.handler import (
-    SHARD_COUNTS,
     SHARD_COUNTS_TYPE,
+    PrecisionHandler,
     PrecisionSpec,
     observe_shard_counts,
     shard_counts_row,
 )
+from slackwater.spark.worker.columns import SHARD_COUNTS
 from slackwater.spark.worker.settle import settle_worker
 from slackwater.spark.worker.state_text import as_text, from_text
 from slackwater.spark.worker.weights_table import WeightsTable
@@ -147,13 +148,11 @@ def new_precision(
     location: str | None,
 ) -> PrecisionSpec:
     """A precision promise in the listener's charge."""
-    listener, number = listener_of(spark), 1
-    while listener.has_standing(f"standing-{number}"):
-        number += 1
-    chosen = name or f"standing-{number}"
+    listener = listener_of(spark)
+    chosen = listener.handler(PrecisionHandler).fresh_name("standing") if name is None else name
     asked = None if confidence is None else units.ratio(confidence, option="confidence")
     spec = PrecisionSpec(chosen, asked, options.method, shards, driver_folder(spark, chosen, location))
-    listener.add_standing(spec)
+    listener.add(PrecisionHandler, spec)
     return spec
 
 

@@ -1,7 +1,8 @@
-"""The listener's desk for standing queries: what their shards say they did, micro-batch by micro-batch."""
+"""Keeps the precision promises of a session: counts of what each shard did, micro-batch by micro-batch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.types import DataType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
+from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
+from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
+from slackwater.spark.runtime.progress import committed_ms, duration_s, query_name, state_rows
+from slackwater.spark.standing.report import PrecisionReport
+from slackwater.spark.worker.columns import SHARD_COUNTS
+from slackwater.watching.point import Point
+from slackwater.watching.series import About, Series
+from slackwater.watching.standing import Standing, cause_of
 
 STANDING_PREFIX = "slackwater-standing:"
-SHARD_COUNTS = "__sw_told"
 SHARD_COUNTS_TYPE = StructType(
     [StructField(field.name, LongType() if field.type == "int" else DoubleType()) for field in fields(ShardCounts)]
 )
@@ -32,42 +40,69 @@ class PrecisionSpec:
     folder: Path
 
 
-def shard_counts_row(told: ShardCounts, schema: StructType) -> pd.DataFrame:
-    """One row beside a shard's answers: its counts, and nothing that matters in the columns of an answer."""
-    # zeros of the columns' own types: Spark puts frames together, and pandas would guess at the type of nothing
-    nothing: dict[DataType, Any] = {StringType(): "", TimestampType(): pd.Timestamp(0, tz="UTC"), DoubleType(): 0.0}
-    row = {field.name: [nothing.get(field.dataType, 0)] for field in schema.fields if field.name != SHARD_COUNTS}
-    return pd.DataFrame({**row, SHARD_COUNTS: [asdict(told)]})
+def shard_counts_row(counts: ShardCounts, schema: StructType) -> pd.DataFrame:
+    """One row beside a shard's answers: its counts, and placeholders in the columns of an answer."""
+    # Placeholders of the columns' own types: Spark concatenates the frames, and pandas would guess the type of nulls.
+    placeholders: dict[DataType, Any] = {
+        StringType(): "",
+        TimestampType(): pd.Timestamp(0, tz="UTC"),
+        DoubleType(): 0.0,
+    }
+    row = {field.name: [placeholders.get(field.dataType, 0)] for field in schema.fields if field.name != SHARD_COUNTS}
+    return pd.DataFrame({**row, SHARD_COUNTS: [asdict(counts)]})
 
 
 def observe_shard_counts(answers: DataFrame, name: str) -> DataFrame:
-    """The answers alone; what the shards told is observed as ``slackwater-standing:<name>``.
+    """The answers alone; the counts of the shards are observed as ``slackwater-standing:<name>``.
 
-    It costs a row a shard in each micro-batch, and one look at each answer.
+    It costs one row per shard in each micro-batch, and one look at each answer.
     """
     observed = answers.observe(STANDING_PREFIX + name, F.collect_list(SHARD_COUNTS).alias("shards"))
     return observed.where(F.col(SHARD_COUNTS).isNull()).drop(SHARD_COUNTS)
 
 
-class PrecisionHandler:
-    """All precision promises of a session. Not thread-safe by itself: the listener calls it under its lock."""
+class PrecisionHandler(PromiseHandler[PrecisionSpec]):
+    """Writes the history of standing queries; the shards themselves keep the promise."""
 
-    def __init__(self) -> None:
-        self._specs: dict[str, PrecisionSpec] = {}
+    kind = "precision"
+    metrics_prefix = STANDING_PREFIX
 
-    def add(self, spec: PrecisionSpec) -> None:
-        """Take charge of a promise."""
-        self._specs[spec.name] = spec
+    def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
+        entries = []
+        for spec, metrics in self._observed(progress):
+            # A shard that got neither a row nor a tick reports no counts.
+            shards = [ShardCounts(**row.asDict()) for row in metrics["shards"] or []]
+            entries.append(_entry(spec, shards, progress))
+        return entries
 
-    def has(self, name: str) -> bool:
-        """Whether a precision promise of that name was made in this session."""
-        return name in self._specs
+    def reports(self, query_id: str, series_of: Callable[[str], Series | None]) -> list[PromiseReport]:
+        found = (series_of(name) for name in self._specs)
+        mine = [series for series in found if series is not None and series.about.kind == self.kind]
+        return [PrecisionReport(series) for series in mine]
 
-    def shard_counts_of(self, progress: StreamingQueryProgress) -> list[tuple[PrecisionSpec, list[ShardCounts]]]:
-        """What the shards of each promise said in a micro-batch; shards that got neither row nor tick say nothing."""
-        found = []
-        for key, metrics in progress.observedMetrics.items():
-            spec = self._specs.get(key.removeprefix(STANDING_PREFIX)) if key.startswith(STANDING_PREFIX) else None
-            if spec is not None:
-                found.append((spec, [ShardCounts(**row.asDict()) for row in metrics["shards"] or []]))
-        return found
+
+def _entry(spec: PrecisionSpec, shards: list[ShardCounts], progress: StreamingQueryProgress) -> SeriesEntry:
+    """The micro-batch for the promise's history."""
+    about = About(
+        str(progress.id),
+        query_name(progress),
+        spec.name,
+        "precision",
+        spec.confidence or 0.0,
+        f"{spec.method} deferral",
+    )
+    total = ShardCounts.together(shards)
+
+    def point_after(last: Point | None) -> Point:
+        before = (last.standing if last is not None else None) or Standing()
+        return Point(
+            at_ms=committed_ms(progress),
+            batch=progress.batchId,
+            ledger=Ledger(),
+            cause=cause_of(total) if shards else "no rows",
+            duration_s=duration_s(progress),
+            state_rows=state_rows(progress),
+            standing=before.after(total, whole=len(shards) == spec.shards),
+        )
+
+    return SeriesEntry(about, spec.folder, point_after)

@@ -1,10 +1,11 @@
-"""What ``report`` says of a precision promise."""
+"""What ``report`` says about a precision promise."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from slackwater.control.ledger import Ledger
 from slackwater.units import percent
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
@@ -14,7 +15,7 @@ from slackwater.watching.verdict import promise_text
 
 @dataclass(frozen=True, slots=True)
 class PrecisionReport:
-    """One precision promise and what became of it so far."""
+    """One precision promise and how it has been kept so far."""
 
     series: Series
 
@@ -24,13 +25,18 @@ class PrecisionReport:
         return self.series.about.promise
 
     @property
+    def ledger(self) -> Ledger:
+        """Empty: a precision promise does not count rows."""
+        return Ledger()
+
+    @property
     def standing(self) -> Standing:
         """The counts over the run."""
         return self.series.latest("standing") or Standing()
 
     @property
     def kept(self) -> bool:
-        """Whether what has been audited so far keeps the promise; it does while there is too little to tell."""
+        """Whether the audits so far keep the promise; True while there are too few to tell."""
         return self.standing.kept is not False
 
     def as_json(self) -> dict[str, Any]:

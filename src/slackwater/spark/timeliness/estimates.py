@@ -1,8 +1,8 @@
-"""Aggregates over a stream that was shed: unbiased, and with their standard error.
+"""Unbiased aggregates over a stream with shed rows, with their standard errors.
 
-A row is kept with probability 1/w. Σw and Σw·x then have the right expectation (Horvitz and Thompson), and
-Σw·(w − 1)·x² estimates the variance of the sum. These are plain columns for ``groupBy(…).agg(…)``; where nothing
-was shed they are exact and the errors are zero.
+A row is kept with probability 1/w. Σw and Σw·x then have the right expectation (Horvitz and Thompson), and Σw·(w −
+1)·x² estimates the variance of the sum. These are plain columns for ``groupBy(…).agg(…)``. Where nothing was shed they
+are exact and the errors are zero.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from slackwater.spark.timeliness.api import WEIGHT
 
 
 def estimated_count(weight: str = WEIGHT) -> Column:
-    """How many rows there were, the shed ones included."""
+    """The number of rows, shed ones included."""
     return F.sum(F.col(weight))
 
 
@@ -24,7 +24,7 @@ def count_error(weight: str = WEIGHT) -> Column:
 
 
 def estimated_sum(column: str, weight: str = WEIGHT) -> Column:
-    """The sum over all rows, the shed ones included."""
+    """The sum over all rows, shed ones included."""
     return F.sum(F.col(weight) * F.col(column))
 
 
@@ -42,13 +42,13 @@ def avg_error(column: str, weight: str = WEIGHT) -> Column:
     """The standard error of ``estimated_avg``, to first order."""
     value, spread = F.col(column), F.when(F.col(column).isNotNull(), _spread(weight))
     mean = estimated_avg(column, weight)
-    # Σw(w−1)(x − mean)², multiplied out so that one pass will do
+    # Σw(w−1)(x − mean)², multiplied out to need one pass only
     squares = F.sum(spread * value * value) - 2 * mean * F.sum(spread * value) + mean * mean * F.sum(spread)
     return F.sqrt(F.greatest(squares, F.lit(0.0))) / _weight_of_values(column, weight)
 
 
 def shed_share(weight: str = WEIGHT) -> Column:
-    """The share of the group's rows that were shed, estimated: what MIN, MAX, first and last have not seen."""
+    """The estimated share of the group's rows that were shed and that MIN, MAX, first and last have not seen."""
     return F.lit(1.0) - F.count(F.lit(1)) / F.sum(F.col(weight))
 
 

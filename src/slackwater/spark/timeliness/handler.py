@@ -1,11 +1,8 @@
-"""The listener's desk for timeliness promises: who sheds how much."""
+"""Keeps the timeliness promises of a session: committed micro-batches in, shed ratios out."""
 
 from __future__ import annotations
 
-import json
 import logging
-import threading
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -13,136 +10,134 @@ from typing import Any
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.control.shedding.microbatch import MicroBatch
-from slackwater.spark.timeliness.tracker import TimelinessSpec, TimelinessTracker
-from slackwater.spark.worker.mailbox import replace
+from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
+from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name
+from slackwater.spark.runtime.queries import RunningQueries
+from slackwater.spark.timeliness.overdue_watch import OverdueWatch
+from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
+from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker
+from slackwater.watching.point import Point
+from slackwater.watching.series import About, Series
 
 DELAY_PREFIX = "slackwater-delay:"
-_LOOK_S = 0.1
 _log = logging.getLogger("slackwater")
 
 
-class TimelinessHandler:
-    """All timeliness promises of a session. Not thread-safe by itself: the listener calls it under its lock.
+class TimelinessHandler(PromiseHandler[TimelinessSpec]):
+    """One tracker per promise and query. Queries that share a promise share the highest of their shed ratios."""
 
-    Where several queries run on one promise the highest of their shed ratios is in force. A thread of its own looks ten
-    times a second for micro-batches that ought to be over: it asks Spark only about those.
-    """
+    kind = "timeliness"
+    metrics_prefix = DELAY_PREFIX
+    order = 0  # the next micro-batch of a query that is behind reads its shed ratio at once
 
-    def __init__(
-        self,
-        active: Callable[[], set[str]],
-        parse_ms: Callable[[str], float],
-        running: Callable[[str], bool],
-        lock: AbstractContextManager[Any],
-    ) -> None:
-        self._active = active
-        self._parse_ms = parse_ms
-        self._running = running
-        self._lock = lock
-        self._watcher: threading.Thread | None = None
-        self._unwatched: set[tuple[str, int]] = set()
-        self._specs: dict[str, TimelinessSpec] = {}
+    def __init__(self, queries: RunningQueries, lock: AbstractContextManager[Any]) -> None:
+        super().__init__(queries, lock)
         self._trackers: dict[tuple[str, str], TimelinessTracker] = {}
+        self._overdue_watch = OverdueWatch(self._trackers, queries.is_busy, self._publish, lock)
 
     def add(self, spec: TimelinessSpec) -> None:
-        """Take charge of a promise."""
-        self._specs[spec.name] = spec
+        super().add(spec)
         if not spec.mailbox.shed_path.exists():
             spec.mailbox.write_shed_ratio(0.0)
-        if self._watcher is None:
-            self._watcher = threading.Thread(target=self._watch, name="slackwater-delay", daemon=True)
-            self._watcher.start()
-
-    def has(self, name: str) -> bool:
-        """Whether a promise of that name was made in this session."""
-        return name in self._specs
-
-    def completeness_trackers_of(self, query_id: str) -> list[TimelinessTracker]:
-        """The timeliness promises of one query."""
-        return [tracker for (query, _), tracker in self._trackers.items() if query == query_id]
+        self._overdue_watch.start()
 
     def on_started(self, query_id: str) -> None:
-        """A query that was never here before starts without shedding; a restarted one goes on with its ratio."""
+        # A query that is new starts without shedding; a restarted one continues with its ratio.
         for spec in self._specs.values():
-            if self._snapshot(spec, query_id) is None and not self._live(spec.name):
+            if spec.mailbox.read_snapshot(query_id) is None and not self._live(spec.name):
                 spec.mailbox.write_shed_ratio(0.0)
 
-    def on_progress(self, progress: StreamingQueryProgress) -> None:
-        """Learn from a committed micro-batch."""
-        for key, metrics in progress.observedMetrics.items():
-            spec = self._specs.get(key.removeprefix(DELAY_PREFIX)) if key.startswith(DELAY_PREFIX) else None
-            if spec is not None:
-                self._on_batch(spec, progress, metrics.asDict())
+    def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
+        entries = []
+        for spec, metrics in self._observed(progress):
+            tracker = self._tracker(spec, progress)
+            self._overdue_watch.resume(tracker)
+            batch = _micro_batch(progress, metrics)
+            outcome = tracker.on_batch(progress.batchId, batch, metrics["shed_ratio"] or 0.0)
+            if outcome is None:
+                continue
+            # The ratio first: the next micro-batch may be about to read it.
+            self._publish(tracker)
+            if outcome.decision.warning is not None:
+                _log.warning("%s (promise %r)", outcome.decision.warning, spec.name)
+            spec.mailbox.write_snapshot(tracker.query_id, tracker.snapshot())
+            entries.append(_entry(tracker, outcome, progress))
+        return entries
 
     def on_idle(self, query_id: str, now_ms: float) -> None:
-        """Spark looked for rows and found none."""
-        for tracker in self.completeness_trackers_of(query_id):
+        for tracker in self._trackers_of(query_id):
             if tracker.controller.shed_ratio > 0 and tracker.controller.silence(now_ms / 1e3) == 0.0:
                 self._publish(tracker)
 
-    def _watch(self) -> None:
-        while True:
-            time.sleep(_LOOK_S)
-            with self._lock:
-                overdue = [tracker for tracker in self._trackers.values() if self._is_overdue(tracker)]
-            for tracker in overdue:
-                # asked without the lock: Spark may be waiting for us in a listener's call
-                running = self._running(tracker.query_id)
-                with self._lock:
-                    if not running:
-                        # nothing came after its last batch; the next one will report itself
-                        self._unwatched.add((tracker.query_id, tracker.last_batch))
-                    elif tracker.controller.overdue(time.time()):
-                        self._raise(tracker)
+    def reports(self, query_id: str, series_of: Callable[[str], Series | None]) -> list[PromiseReport]:
+        found: list[TimelinessReport] = [
+            timeliness_report_of(tracker, series_of(tracker.spec.name)) for tracker in self._trackers_of(query_id)
+        ]
+        return list(found)
 
-    def _raise(self, tracker: TimelinessTracker) -> None:
-        try:
-            self._publish(tracker)
-        except Exception:
-            # the decision after the batch's commit will come all the same
-            _log.exception("[shed-ratio-not-raised] query %s; its last shed ratio stays", tracker.query_id)
+    def _trackers_of(self, query_id: str) -> list[TimelinessTracker]:
+        return [tracker for (query, _), tracker in self._trackers.items() if query == query_id]
 
-    def _is_overdue(self, tracker: TimelinessTracker) -> bool:
-        watched = (tracker.query_id, tracker.last_batch) not in self._unwatched
-        return watched and tracker.controller.overdue_s(time.time()) > 0.0
-
-    def _on_batch(self, spec: TimelinessSpec, progress: StreamingQueryProgress, metrics: dict[str, Any]) -> None:
+    def _tracker(self, spec: TimelinessSpec, progress: StreamingQueryProgress) -> TimelinessTracker:
         query_id = str(progress.id)
         tracker = self._trackers.get((query_id, spec.name))
         if tracker is None or tracker.spec is not spec:
             tracker = TimelinessTracker(spec, query_id)
-            tracker.resume(self._snapshot(spec, query_id), progress.batchId)
+            tracker.resume(spec.mailbox.read_snapshot(query_id), progress.batchId)
             self._trackers[query_id, spec.name] = tracker
-        self._unwatched.discard((query_id, tracker.last_batch))
-        arrival_us = metrics["mean_arrival_us"]
-        batch = MicroBatch(
-            started_s=self._parse_ms(progress.timestamp) / 1e3,
-            duration_s=progress.durationMs.get("triggerExecution", 0) / 1e3,
-            rows=metrics["rows"] or 0,
-            kept=metrics["kept"] or 0,
-            mean_arrival_s=None if arrival_us is None else arrival_us / 1e6,
-        )
-        decision = tracker.on_batch(progress.batchId, batch, metrics["shed_ratio"] or 0.0)
-        if decision is None:
-            return
-        # the ratio first: the next micro-batch may be about to read it
-        self._publish(tracker)
-        if decision.warning is not None:
-            _log.warning("%s (promise %r)", decision.warning, spec.name)
-        replace(spec.mailbox.snapshot_path(query_id), json.dumps(tracker.snapshot()))
+        return tracker
 
     def _publish(self, decided_now: TimelinessTracker) -> None:
-        # a query that has just ended counts too: what its last micro-batch decided is there when it starts again
+        # A query that has just ended counts too: its last decision is there when it starts again.
         trackers = [decided_now, *self._live(decided_now.spec.name)]
         decided_now.spec.mailbox.write_shed_ratio(max(tracker.controller.shed_ratio for tracker in trackers))
 
     def _live(self, name: str) -> list[TimelinessTracker]:
-        active = self._active()
+        active = self._queries.active()
         return [tracker for (query, promise), tracker in self._trackers.items() if promise == name and query in active]
 
-    def _snapshot(self, spec: TimelinessSpec, query_id: str) -> dict[str, Any] | None:
-        try:
-            snapshot = json.loads(spec.mailbox.snapshot_path(query_id).read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
-            return None
-        return snapshot if isinstance(snapshot, dict) else None
+
+def _micro_batch(progress: StreamingQueryProgress, metrics: dict[str, Any]) -> MicroBatch:
+    arrival_us = metrics["mean_arrival_us"]
+    return MicroBatch(
+        started_s=parse_ms(progress.timestamp) / 1e3,
+        duration_s=duration_s(progress),
+        rows=metrics["rows"] or 0,
+        kept=metrics["kept"] or 0,
+        mean_arrival_s=None if arrival_us is None else arrival_us / 1e6,
+    )
+
+
+def _entry(tracker: TimelinessTracker, outcome: BatchOutcome, progress: StreamingQueryProgress) -> SeriesEntry:
+    """The micro-batch for the promise's history."""
+    spec, controller = tracker.spec, tracker.controller
+    about = About(
+        str(progress.id),
+        query_name(progress),
+        spec.name,
+        "timeliness",
+        spec.timeliness.max_delay_s,
+        spec.law.name,
+    )
+    decision = outcome.decision if outcome.batch.rows else None
+    load = None if decision is None else decision.load_per_s
+    point = Point(
+        at_ms=committed_ms(progress),
+        batch=progress.batchId,
+        ledger=tracker.ledger,
+        cause=_cause(controller.shed_ratio) if decision is not None else "no rows",
+        delay_s=None if decision is None else decision.delay_s,
+        mean_delay_s=tracker.mean_delay_s,
+        shed_ratio=controller.shed_ratio,
+        load_per_s=load,
+        capacity_per_s=None if decision is None else decision.capacity_per_s,
+        # What arrived while the micro-batch ran has not been processed yet.
+        backlog_rows=None if load is None else load * duration_s(progress),
+        row_cost_s=controller.cost.cost_s,
+        duration_s=duration_s(progress),
+    )
+    return SeriesEntry(about, spec.mailbox.folder, lambda _last: point)
+
+
+def _cause(shed_ratio: float) -> str:
+    return "shedding: the load is more than the delay allows" if shed_ratio > 0 else "nothing shed"

@@ -1,4 +1,4 @@
-"""What ``report`` says of a timeliness promise."""
+"""What ``report`` says about a timeliness promise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.watching.series import Series
 
 @dataclass(frozen=True, slots=True)
 class TimelinessReport:
-    """One timeliness promise and what became of it so far; delays are means over rows."""
+    """One timeliness promise and how it has been kept so far; delays are means over rows."""
 
     name: str
     law: str
@@ -30,7 +30,7 @@ class TimelinessReport:
 
     @property
     def kept(self) -> bool:
-        """Whether the mean delay of all rows so far keeps the promise."""
+        """Whether the mean delay over all rows so far keeps the promise."""
         return self.mean_delay_s is None or self.mean_delay_s <= self.promise.max_delay_s
 
     @property
@@ -74,7 +74,7 @@ class TimelinessReport:
 
 def timeliness_report_of(tracker: TimelinessTracker, series: Series | None = None) -> TimelinessReport:
     """The report of one promise in one query."""
-    last = tracker.history[-1].decision if tracker.history else None
+    last = None if tracker.latest is None else tracker.latest.decision
     return TimelinessReport(
         tracker.spec.name,
         tracker.spec.law.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
@@ -9,7 +11,17 @@ from slackwater.spark.runtime.one_line import one_line
 from slackwater.spark.worker.mailbox import Mailbox
 
 
+class Shed(IntEnum):
+    """Positions in the shed row."""
+
+    RATIO = 0
+    NOW_US = 1
+
+
 def shed_row(spark: SparkSession, mailbox: Mailbox) -> Column:
-    """The share of this micro-batch's rows to leave out, and now in microseconds; an array like the control row."""
+    """The shed ratio of this micro-batch and the current time, as an array column; index it by ``Shed``.
+
+    It is an array for the same reason as the control row of a completeness promise.
+    """
     ratio, now = F.col("value").cast("double"), F.unix_micros(F.current_timestamp()).cast("double")
     return one_line(spark, mailbox.shed_path).select(F.concat(F.array(ratio), F.array(now))).scalar()

@@ -15,8 +15,9 @@ from slackwater.control.choice import Method
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness, Duration
-from slackwater.spark.completeness.api import new_promise, observed_events
 from slackwater.spark.completeness.heartbeat_stream import under_heartbeat
+from slackwater.spark.completeness.observation import observed_events
+from slackwater.spark.completeness.promise import new_promise
 from slackwater.spark.windows.sql import DEFAULT_SHARDS
 from slackwater.spark.worker.columns import EVENT_US
 from slackwater.spark.worker.delivery_step import deliver_shard

@@ -15,8 +15,9 @@ from slackwater.language import Late, Measure, Query, parse
 from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.names import table_name
 from slackwater.plan.shape import around_rows
-from slackwater.spark.completeness.api import new_promise, observed_events, promised_events
-from slackwater.spark.completeness.source_heartbeats import with_punctuations
+from slackwater.spark.completeness.observation import observed_events, promised_events
+from slackwater.spark.completeness.promise import new_promise
+from slackwater.spark.completeness.source_heartbeats import with_source_heartbeats
 from slackwater.spark.runtime.catalog import describe, registration_of, table_of
 from slackwater.spark.runtime.number_time import number_time
 from slackwater.spark.runtime.results import observe_results
@@ -114,7 +115,7 @@ def run_query(
         numeric_order=numeric_order,
     )
     if plan.window.heartbeat is not None:
-        events = with_punctuations(plan, events, promise.name)
+        events = with_source_heartbeats(plan, events, promise.name)
     if plan.path is Path.ROWS:
         return _around(spark, query, promised_events(spark, events, promise, arrival))
     observed = observed_events(spark, events, promise, arrival)

@@ -1,4 +1,4 @@
-"""The heartbeat source: its offset is the heartbeat, so that Spark's checkpoint stores it."""
+"""The heartbeat source: a streaming source whose offset is the heartbeat, so that Spark's checkpoint stores it."""
 
 from __future__ import annotations
 
@@ -13,52 +13,56 @@ from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from slackwater.errors import PromiseConflict
+from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
 
 FORMAT = "slackwater_heartbeats"
-BELOW_MS = 1  # Spark drops a row at exactly the watermark, and a tie with the heartbeat is on time
+BELOW_MS = 1
+"""The watermark is the heartbeat minus this: Spark drops a row at exactly the watermark, and a tie is on time."""
 
 
 class HeartbeatReader(SimpleDataSourceStreamReader):
-    """Runs beside the driver, in a process of its own, once for each query; costs no executor a Python worker.
+    """Reads the offered heartbeat whenever Spark plans a micro-batch, and writes the control row.
 
-    An offset is ``{"epoch": of the query, "heartbeat": ms or null, …}``; what stands beside the heartbeat (batch
-    and ledger) survives with it. A row is emitted only when the heartbeat has risen; while
-    nothing is offered, or only to other queries, it stays where it is.
+    It runs beside the driver in a process of its own, once per query. It emits a row only when the heartbeat has risen.
 
-    ``held`` says what the state of the query is made of, and is in its offsets too: a checkpoint of another query is
-    refused, since Spark compares no more than the columns of states.
+    :param folder: the promise's folder.
+    :param columns: the columns of the events.
+    :param column: the event-time column.
+    :param state: what the query's state is made of. It is kept in the offsets: a checkpoint with another value is
+        refused, because Spark itself compares only the columns of the state.
     """
 
-    def __init__(self, folder: str, columns: list[str], column: str, held: dict[str, str]) -> None:
+    def __init__(self, folder: str, columns: list[str], column: str, state: dict[str, str]) -> None:
         self._mailbox = Mailbox(Path(folder))
         self._columns = columns
         self._column = column
-        self._held = held
+        self._state = state
         self._announced = False
 
     def initialOffset(self) -> dict[str, Any]:
-        self._mailbox.start_afresh()
-        return {"epoch": uuid.uuid4().hex, "heartbeat": None, "held": self._held}
+        self._mailbox.reset_unless_live()
+        return HeartbeatOffset(uuid.uuid4().hex, state=self._state).as_json()
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
-        self._refuse_others(start)
-        # Spark asks when it puts a micro-batch together, and what was read for the one before is then the watermark
-        offered = self._mailbox.offer_for(start["epoch"])
-        self._write_control(start, offered)
-        if offered is None or not _rises(start, offered):
+        at = HeartbeatOffset.from_json(start)
+        self._refuse_other_state(at)
+        offer = self._mailbox.offer_for(at.epoch)
+        # What was read for the micro-batch before this one is the watermark now: it judges the rows.
+        self._write_control(at, offer)
+        if offer is None or not offer.rises_above(at):
             return iter([]), start
-        end = {"epoch": start["epoch"], "held": self._held, **offered}
-        return self._rows(end), end
+        return self._rows(offer), {**offer.as_json(), "state": self._state}
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-        self._refuse_others(start)
-        self._write_control(start, None)
-        return self._rows(end) if _rises(start, end) else iter([])
+        before, after = HeartbeatOffset.from_json(start), HeartbeatOffset.from_json(end)
+        self._refuse_other_state(before)
+        self._write_control(before, None)
+        return self._rows(after) if after.rises_above(before) else iter([])
 
-    def _refuse_others(self, start: dict[str, Any]) -> None:
-        before = start.get("held") or self._held
-        for what, now in self._held.items():
+    def _refuse_other_state(self, start: HeartbeatOffset) -> None:
+        before = start.state or self._state
+        for what, now in self._state.items():
             if before.get(what) != now:
                 raise PromiseConflict(
                     "other-query",
@@ -66,33 +70,30 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
                     "start it as it was, or with a checkpoint of its own",
                 )
 
-    def _write_control(self, offset: dict[str, Any], offered: dict[str, Any] | None) -> None:
-        """The control row is never older than the watermark; where queries share it, the furthest one's counts."""
+    def _write_control(self, start: HeartbeatOffset, offer: HeartbeatOffset | None) -> None:
+        """Keep the control row at or above the watermark; queries that share a promise share the highest heartbeat."""
         if not self._announced:
-            self._mailbox.announce(offset["epoch"])
+            self._mailbox.announce(start.epoch)
             self._announced = True
-        in_force, sampled = self._mailbox.read_control()
-        own, sample_cells = offset["heartbeat"], offered is not None and offered["thin"]
-        if own is None:
-            if in_force is None and offered is not None:
-                self._mailbox.write_control(None, offered["clock"], sample_cells)
-        elif in_force is None or in_force < own or sample_cells != sampled:
-            self._mailbox.write_control(own if in_force is None else max(in_force, own), sample_cells=sample_cells)
+        in_force_ms, sampled = self._mailbox.read_control()
+        own_ms, sample_cells = start.heartbeat_ms, offer is not None and offer.sample_cells
+        if own_ms is None:
+            if in_force_ms is None and offer is not None:
+                self._mailbox.write_control(None, offer.clock_ms, sample_cells)
+        elif in_force_ms is None or in_force_ms < own_ms or sample_cells != sampled:
+            highest_ms = own_ms if in_force_ms is None else max(in_force_ms, own_ms)
+            self._mailbox.write_control(highest_ms, sample_cells=sample_cells)
 
-    def _rows(self, offset: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-        at = dt.datetime.fromtimestamp((offset["heartbeat"] - BELOW_MS) / 1000, dt.UTC)
+    def _rows(self, offset: HeartbeatOffset) -> Iterator[tuple[Any, ...]]:
+        assert offset.heartbeat_ms is not None
+        at = dt.datetime.fromtimestamp((offset.heartbeat_ms - BELOW_MS) / 1000, dt.UTC)
         return iter([tuple(at if name == self._column else None for name in self._columns)])
 
 
-def _rises(start: dict[str, Any], end: dict[str, Any]) -> bool:
-    below = start["heartbeat"]
-    return end["heartbeat"] is not None and (below is None or bool(end["heartbeat"] > below))
-
-
 class HeartbeatSource(DataSource):
-    """Rows of the events' own schema: the heartbeat in the event-time column, null elsewhere.
+    """Rows of the events' schema: the heartbeat in the event-time column, null in the others.
 
-    Real columns, since null literals would fold away and take the watermark operator with them.
+    The columns are real. The optimizer would fold a branch of null literals away, and the watermark operator with it.
     """
 
     @classmethod
@@ -104,4 +105,4 @@ class HeartbeatSource(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> HeartbeatReader:
         options = self.options
-        return HeartbeatReader(options["folder"], list(schema.names), options["column"], json.loads(options["held"]))
+        return HeartbeatReader(options["folder"], list(schema.names), options["column"], json.loads(options["state"]))

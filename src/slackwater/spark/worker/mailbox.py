@@ -1,7 +1,7 @@
-"""The files through which driver, heartbeat reader and micro-batches meet, each replaced atomically.
+"""The files through which the driver, the heartbeat reader and the micro-batches exchange control values.
 
-The driver decides; the heartbeat reader is another process beside it; the control row is read by whatever executor
-gets the task. A shared file system is all that they have in common.
+The driver decides. The heartbeat reader is a separate process beside it. Any executor may read the control row. They
+share a file system and nothing else, so every file is replaced atomically.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slackwater.spark.worker.control_line import NEVER_US, UNKNOWN_US, ControlLine
+from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.sampling import sampling_start_us
-
-UNKNOWN_US = -9_000_000_000_000_000_000
-"""In the control row: no heartbeat yet."""
-_NEVER_US = (1 << 63) - 1
+from slackwater.units import MS_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,99 +27,107 @@ class Mailbox:
 
     @property
     def control_path(self) -> Path:
-        """The control row: the heartbeat that judges the next micro-batch, what places its rows, where thinning begins.
-
-        One line of constant length, since Spark re-reads the file but not its length. Only the heartbeat reader
-        writes it, when a micro-batch is put together.
-        """
+        """The control row of a completeness promise. The heartbeat reader writes it when Spark plans a micro-batch."""
         return self.folder / "control.txt"
 
     @property
     def shed_path(self) -> Path:
-        """The control row of a timeliness promise: the share of rows to leave out, one line of constant length."""
+        """The control row of a timeliness promise: the shed ratio, in one line of constant length."""
         return self.folder / "shed.txt"
 
+    @property
+    def heartbeat_path(self) -> Path:
+        """The heartbeat that the driver offers to the heartbeat reader."""
+        return self.folder / "heartbeat.json"
+
     def write_shed_ratio(self, ratio: float) -> None:
-        """Put a shed ratio into the control row, unless it is there."""
+        """Put a shed ratio into the control row, unless it is there already."""
         self.folder.mkdir(parents=True, exist_ok=True)
         line = f"{ratio:.6f}\n"
         if not self.shed_path.exists() or self.shed_path.read_text() != line:
             replace(self.shed_path, line)
 
-    @property
-    def heartbeat_path(self) -> Path:
-        """What the heartbeat reader publishes next."""
-        return self.folder / "heartbeat.json"
-
-    def snapshot_path(self, query_id: str) -> Path:
-        """What the controller of one query had learned when its last micro-batch was reported."""
-        return self.folder / f"snapshot-{query_id}.json"
-
     def write_control(self, heartbeat_ms: int | None, clock_ms: int | None = None, sample_cells: bool = False) -> None:
-        """Put a heartbeat into the control row; None means that nothing is late yet.
+        """Put a heartbeat into the control row; without one no row is late.
 
-        Rows are placed by their distance from the heartbeat, or from the clock as last heard while there is none. With
-        ``thin`` not all of the far ones are counted by their cells.
+        The histogram's reference is the heartbeat, or ``clock_ms`` while there is none.
         """
         reference_ms = clock_ms if heartbeat_ms is None else heartbeat_ms
-        heartbeat_us = None if heartbeat_ms is None else heartbeat_ms * 1000
-        sample_from_us = sampling_start_us(heartbeat_us) if sample_cells else _NEVER_US
-        numbers = (_control_us(heartbeat_ms), _control_us(reference_ms), sample_from_us)
-        replace(self.control_path, " ".join(f"{number:+020d}" for number in numbers) + "\n")
+        heartbeat_us = None if heartbeat_ms is None else heartbeat_ms * MS_US
+        line = ControlLine(
+            UNKNOWN_US if heartbeat_us is None else heartbeat_us,
+            UNKNOWN_US if reference_ms is None else reference_ms * MS_US,
+            sampling_start_us(heartbeat_us) if sample_cells else NEVER_US,
+        )
+        replace(self.control_path, line.text())
 
     def read_control(self) -> tuple[int | None, bool]:
-        """The heartbeat in the control row, in milliseconds, and whether micro-batches are thinned."""
-        heartbeat, _, thin_from = map(int, self.control_path.read_text().split())
-        return None if heartbeat <= UNKNOWN_US else heartbeat // 1000, thin_from < _NEVER_US
+        """The heartbeat in the control row in milliseconds, and whether the histogram is sampled."""
+        line = ControlLine.parse(self.control_path.read_text())
+        heartbeat_ms = None if line.heartbeat_us <= UNKNOWN_US else line.heartbeat_us // MS_US
+        return heartbeat_ms, line.sample_from_us < NEVER_US
 
     def publish(
         self, heartbeat_ms: int | None, clock_ms: int, sample_cells: bool, queries: dict[str, dict[str, Any]]
     ) -> None:
-        """Offer a heartbeat to the readers of these queries (by epoch), each with what must survive beside it."""
-        offer = {"heartbeat": heartbeat_ms, "clock": clock_ms, "thin": sample_cells, "queries": queries}
+        """Offer a heartbeat to the readers of these queries (by epoch), each with its checkpoint state."""
+        offer = {"heartbeat": heartbeat_ms, "clock": clock_ms, "sample": sample_cells, "queries": queries}
         replace(self.heartbeat_path, json.dumps(offer))
 
-    def offer_for(self, epoch: str) -> dict[str, Any] | None:
-        """The heartbeat offered to one query and what must survive with it, or None."""
+    def offer_for(self, epoch: str) -> HeartbeatOffset | None:
+        """The heartbeat offered to one query with its checkpoint state; None if it was offered none."""
         try:
             offer = json.loads(self.heartbeat_path.read_text())
         except FileNotFoundError:
             return None
-        mine = offer["queries"].get(epoch)
-        return None if mine is None else {key: offer[key] for key in ("heartbeat", "clock", "thin")} | mine
+        checkpoint_state = offer.pop("queries").get(epoch)
+        if checkpoint_state is None:
+            return None
+        return HeartbeatOffset.from_json({"epoch": epoch, **offer, **checkpoint_state})
 
     def announce(self, epoch: str) -> None:
-        """Say, as its reader, that the query of that epoch runs under this promise."""
+        """As the heartbeat reader: note that the query of that epoch runs under this promise."""
         (self.folder / f"epoch-{epoch}").touch()
 
     def was_announced(self, epoch: str) -> bool:
-        """Whether a reader has said so."""
+        """Whether a reader has announced that epoch."""
         return (self.folder / f"epoch-{epoch}").exists()
 
     def declare_live(self, epochs: list[str]) -> None:
-        """Say which queries are running on this promise; written before another one starts."""
+        """List the queries that are running under this promise; written before another one starts."""
         self.folder.mkdir(parents=True, exist_ok=True)
         replace(self._live_path, json.dumps(epochs))
         if not self.control_path.exists():
             self.write_control(None)
 
-    def start_afresh(self) -> None:
+    def reset_unless_live(self) -> None:
         """A query starts from nothing: forget the heartbeat, unless another query is running under it."""
         if not json.loads(self._live_path.read_text()):
             self.write_control(None)
             self.heartbeat_path.unlink(missing_ok=True)
+
+    def write_snapshot(self, query_id: str, snapshot: dict[str, Any]) -> None:
+        """Keep what the controller of one query has learned."""
+        replace(self._snapshot_path(query_id), json.dumps(snapshot))
+
+    def read_snapshot(self, query_id: str) -> dict[str, Any] | None:
+        """What ``write_snapshot`` kept; None if it is missing or damaged."""
+        try:
+            snapshot = json.loads(self._snapshot_path(query_id).read_text())
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+        return snapshot if isinstance(snapshot, dict) else None
+
+    def _snapshot_path(self, query_id: str) -> Path:
+        return self.folder / f"snapshot-{query_id}.json"
 
     @property
     def _live_path(self) -> Path:
         return self.folder / "live.json"
 
 
-def _control_us(ms: int | None) -> int:
-    return UNKNOWN_US if ms is None else ms * 1000
-
-
 def replace(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new one, also if the power fails in between."""
+    """Write a file atomically: a reader sees the old text or the new one, even after a power failure."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w") as file:

@@ -14,5 +14,5 @@ FAR_US = math.ceil((_FAR_CELL / CELLS_PER_UNIT) ** 8)
 
 
 def sampling_start_us(heartbeat_us: int | None) -> int:
-    """From which event time on rows may be thinned; an unset clock, which counts from 1970, is never that far."""
+    """The event time from which rows may be sampled; never within a day of 1970, where unset clocks are."""
     return DAY_US if heartbeat_us is None else max(heartbeat_us + FAR_US, DAY_US)

@@ -1,0 +1,82 @@
+"""The plan of a completeness promise: rows get their histogram cell, which is observed in every micro-batch."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.names import quoted
+from slackwater.spark.completeness.control_row import Control, control_row
+from slackwater.spark.completeness.handler import METRICS_PREFIX
+from slackwater.spark.completeness.heartbeat_stream import with_heartbeats
+from slackwater.spark.completeness.histogram import cell_column, count_cells, is_valid, named_sources
+from slackwater.spark.completeness.tracker import CompletenessSpec
+from slackwater.spark.worker.columns import ARRIVAL_US, CELL, CLOCK_US, CONTROL, EVENT_US, HEARTBEAT_US
+from slackwater.units import DAY_US
+
+
+def promised_events(
+    spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None, invalid: str = "exclude"
+) -> DataFrame:
+    """The events under the heartbeat; their histogram around it is observed in every micro-batch.
+
+    Heartbeats join the events below the one ``observe``. A second one would break the generated code once more, and
+    each break copies every row.
+    """
+    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=False)
+    return _observed(with_heartbeats(spark, marked, spec.event_time, spec.mailbox), spec, metrics, invalid)
+
+
+def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None) -> DataFrame:
+    """The valid events without a watermark; their histogram is observed in every micro-batch.
+
+    Each row carries its event time and the heartbeat that judges it (``EVENT_US``, ``HEARTBEAT_US``).
+    """
+    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=True)
+    return _observed(marked, spec, metrics, "exclude")
+
+
+def _marked(
+    spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None, keep_heartbeat: bool
+) -> tuple[DataFrame, list[Column]]:
+    """The events with their cells, and the metrics to observe.
+
+    ``observe`` copies every row, so the result has no column that is not needed above it.
+    """
+    marked = events.select(
+        "*",
+        F.unix_micros(F.col(quoted(spec.event_time))).alias(EVENT_US),
+        control_row(spark, spec.mailbox, spec.name).alias(CONTROL),
+    )
+    event, control = F.col(EVENT_US), F.col(CONTROL)
+    now_us = control[Control.NOW]
+    metrics: list[Column] = []
+    unset_clock = (event >= 0) & (event < DAY_US)
+    arrived, impossible = now_us, unset_clock
+    if arrival is not None:
+        marked = marked.withColumn(ARRIVAL_US, F.coalesce(F.unix_micros(F.col(quoted(arrival))), now_us))
+        arrived = F.col(ARRIVAL_US)
+        impossible = unset_clock & (arrived >= 365 * DAY_US)
+        # An arrival from the future must not move the clock; nor may the fallback to now where numbers are the clock.
+        has_clock = event.isNotNull() if spec.numeric_order else F.lit(True)
+        marked = marked.withColumn(CLOCK_US, F.when(has_clock & (arrived <= now_us + DAY_US), arrived))
+        metrics.append(F.max(CLOCK_US).alias("clock_us"))
+    # In the first micro-batch there is no reference: rows are measured from their own arrival.
+    margin = event - F.coalesce(control[Control.REFERENCE], arrived)
+    plausible = event <= arrived + DAY_US
+    sampled = (event >= control[Control.SAMPLE_FROM]) & plausible
+    cell = cell_column(event, margin, plausible & ~impossible, sampled, spec.sources)
+    marked = marked.withColumns({CELL: cell, HEARTBEAT_US: control[Control.HEARTBEAT]})
+    metrics += count_cells(F.col(CELL), spec.sources, spark.version)
+    if spec.sources:
+        metrics += named_sources(spec.event_time, spec.sources)
+    unused = [CONTROL, ARRIVAL_US]
+    unused += [] if keep_heartbeat else [EVENT_US, HEARTBEAT_US]
+    return marked.drop(*unused), metrics
+
+
+def _observed(marked: DataFrame, spec: CompletenessSpec, metrics: list[Column], invalid: str) -> DataFrame:
+    observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
+    if invalid == "exclude":
+        observed = observed.where(is_valid(F.col(CELL), spec.sources))
+    return observed.drop(CLOCK_US, CELL)

@@ -1,0 +1,57 @@
+"""A new completeness promise: checked, named, and in the charge of the session's handler."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.control.choice import Method
+from slackwater.control.disorder import DEFAULT_METHOD
+from slackwater.promises import Completeness
+from slackwater.spark.completeness.handler import CompletenessHandler
+from slackwater.spark.completeness.tracker import CompletenessSpec
+from slackwater.spark.runtime.checks import refuse_watermark, require_columns, require_stream, require_timestamps
+from slackwater.spark.runtime.listener import listener_of
+from slackwater.spark.runtime.location import mailbox_for
+from slackwater.spark.runtime.settings import Setting, setting
+
+
+def new_promise(
+    events: DataFrame,
+    event_time: str,
+    completeness: Completeness,
+    *,
+    arrival: str | None,
+    source: str | list[str] | None,
+    name: str | None,
+    method: str | Method | None,
+    location: str | None,
+    numeric_order: bool = False,
+) -> CompletenessSpec:
+    """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option."""
+    sources = [source] if isinstance(source, str) else list(source or [])
+    require_stream(events)
+    require_columns(events, event_time=event_time, arrival=arrival)
+    for column in sources:
+        require_columns(events, source=column)
+    require_timestamps(events, event_time=event_time, arrival=arrival)
+    refuse_watermark(events)
+    spark = events.sparkSession
+    listener = listener_of(spark)
+    chosen_name = listener.handler(CompletenessHandler).fresh_name(event_time) if name is None else name
+    spec = CompletenessSpec(
+        chosen_name,
+        event_time,
+        completeness,
+        default_method(spark) if method is None else Method.of(method),
+        sources,
+        mailbox_for(spark, chosen_name, location),
+        numeric_order,
+    )
+    spec.new_controller()  # refuses bad options here rather than in the listener
+    listener.add(CompletenessHandler, spec)
+    return spec
+
+
+def default_method(spark: SparkSession) -> Method:
+    """The method of a promise that names none."""
+    return Method(setting(spark, Setting.METHOD) or DEFAULT_METHOD)

@@ -1,0 +1,61 @@
+"""Checks of a user's DataFrame that every entry point shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import NumericType, TimestampType
+
+from slackwater.errors import InvalidStream, PromiseConflict
+
+_WATERMARK_METADATA = "spark.watermarkDelayMs"
+
+
+def require_stream(df: Any, what: str = "the DataFrame") -> None:
+    """Refuse anything but a streaming DataFrame."""
+    if not isinstance(df, DataFrame):
+        raise InvalidStream("not-a-dataframe", f"{what} is a {type(df).__name__}", "pass a streaming DataFrame")
+    if not df.isStreaming:
+        raise InvalidStream("not-a-stream", f"{what} is a batch", "read it with spark.readStream")
+
+
+def require_columns(df: DataFrame, **options: str | None) -> None:
+    """Refuse an option that names a column the DataFrame does not have; ``None`` is not given."""
+    for option, column in options.items():
+        if column is not None and column not in df.columns:
+            raise InvalidStream(
+                "no-such-column", f"{option}={column!r} is not a column", f"use one of: {', '.join(df.columns)}"
+            )
+
+
+def require_timestamps(df: DataFrame, **options: str | None) -> None:
+    """Refuse an option whose column is not a timestamp."""
+    for option, column in options.items():
+        if column is not None and not isinstance(df.schema[column].dataType, TimestampType):
+            raise InvalidStream(
+                "not-a-timestamp",
+                f"{option}={column!r} is a {df.schema[column].dataType.simpleString()}",
+                f"cast it first, as in CAST({column} AS TIMESTAMP)",
+            )
+
+
+def require_numbers(df: DataFrame, **options: str | None) -> None:
+    """Refuse an option whose column is not a number."""
+    for option, column in options.items():
+        if column is not None and not isinstance(df.schema[column].dataType, NumericType):
+            raise InvalidStream(
+                "not-a-number",
+                f"{option}={column!r} is a {df.schema[column].dataType.simpleString()}",
+                f"cast it first, as in CAST({column} AS DOUBLE)",
+            )
+
+
+def refuse_watermark(df: DataFrame) -> None:
+    """Refuse a DataFrame that has a watermark already."""
+    if any(_WATERMARK_METADATA in field.metadata for field in df.schema.fields):
+        raise PromiseConflict(
+            "second-watermark",
+            "the DataFrame has a watermark already, and Spark would take the smaller of the two",
+            "leave out withWatermark (or the first with_drop_ratio)",
+        )
