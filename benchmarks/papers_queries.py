@@ -27,8 +27,7 @@ import pandas as pd
 
 from slackwater.errors import SlackwaterError
 from slackwater.language import Late, Query, parse, parse_script
-from slackwater.plan import Catalog, explain, make_plan
-from slackwater.plan.standing import explain_standing
+from slackwater.plan import Catalog, explain, explain_standing, make_plan
 
 ROOT = Path(__file__).parents[1]
 PAPERS = ROOT / "tests" / "language" / "papers"

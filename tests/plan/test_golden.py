@@ -1,4 +1,4 @@
-"""Plans and refusals as texts: ``NAME.sql`` in, ``NAME.txt`` out. Set UPDATE_GOLDEN=1 to write them anew."""
+"""Plans and errors as texts: ``NAME.sql`` in, ``NAME.txt`` out. Set UPDATE_GOLDEN=1 to write the expected texts."""
 
 import os
 from pathlib import Path

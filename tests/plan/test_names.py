@@ -21,7 +21,7 @@ def shape_of(text: str) -> Shape:
 
 def test_the_alias_of_a_stream_stays_an_alias() -> None:
     shape = shape_of(f"SELECT LAST(v) FROM S {WINDOW} AS {quoted(EVIL)}")
-    said = sqlglot.parse_one(f"SELECT {shape.plain_outputs[0][1]} {shape.source.filled('v')}", read="spark")
+    said = sqlglot.parse_one(f"SELECT {shape.plain_outputs[0][1]} {shape.source.fill('v')}", read="spark")
     assert [table.alias for table in said.find_all(exp.Table)] == [EVIL]
     assert not list(said.find_all(exp.Anonymous))
 
@@ -29,10 +29,10 @@ def test_the_alias_of_a_stream_stays_an_alias() -> None:
 @pytest.mark.parametrize("inside", ["'slot'", "`slot`", "'slackwater_stream'", "`slot_`", "'v'"])
 def test_no_text_is_taken_for_the_place_of_the_stream(inside: str) -> None:
     shape = shape_of(f"SELECT COUNT(*) FROM names AS n JOIN S {WINDOW} AS s ON n.a = {inside}")
-    assert shape.source.filled("view") == f"FROM names AS n JOIN view AS `s` ON n.a = {inside}"
+    assert shape.source.fill("view") == f"FROM names AS n JOIN view AS `s` ON n.a = {inside}"
     shape = shape_of(f"WITH w AS (SELECT COUNT(*) AS n FROM S {WINDOW}) SELECT {inside}, n FROM w")
     assert shape.outer is not None
-    assert shape.outer.filled("view") == f"WITH w AS (SELECT * FROM view) SELECT {inside}, n FROM w"
+    assert shape.outer.fill("view") == f"WITH w AS (SELECT * FROM view) SELECT {inside}, n FROM w"
 
 
 def test_the_windowing_attribute_may_be_called_anything() -> None:
@@ -57,5 +57,5 @@ def test_columns_are_spelled_as_the_stream_spells_them() -> None:
 def test_a_stream_may_be_in_a_database_and_in_quotes() -> None:
     plan = make_plan(parse(f"SELECT db.S.k, COUNT(*) FROM db.S {WINDOW} WHERE db.S.v > 1 GROUP BY db.S.k"))
     assert plan.stream == "db.S" and plan.shape is not None
-    assert (plan.shape.keys, plan.shape.source.filled("view")) == (("S.k",), "FROM view AS `S` WHERE S.v > 1")
+    assert (plan.shape.keys, plan.shape.source.fill("view")) == (("S.k",), "FROM view AS `S` WHERE S.v > 1")
     assert make_plan(parse("SELECT COUNT(*) FROM `the AS stream` [RANGE 1 minute] AS s")).stream == "`the AS stream`"

@@ -90,14 +90,14 @@ def test_an_aggregate_that_is_used_twice_is_computed_once() -> None:
 def test_the_query_around_the_window_keeps_its_place() -> None:
     _, shape = plan_of(f"WITH w AS (SELECT COUNT(*) AS n FROM S {WINDOW}) SELECT n + 1 FROM w WHERE n > 2")
     assert shape.outer is not None
-    assert shape.outer.filled("result") == "WITH w AS (SELECT * FROM result) SELECT n + 1 FROM w WHERE n > 2"
+    assert shape.outer.fill("result") == "WITH w AS (SELECT * FROM result) SELECT n + 1 FROM w WHERE n > 2"
 
 
 def test_joins_and_where_stay_sparks() -> None:
     _, shape = plan_of(
         f"SELECT COUNT(*) FROM S {WINDOW} JOIN n ON n.id = S.id WHERE v > 1 AND n.x IN (SELECT y FROM z)"
     )
-    assert shape.source.filled("stream") == (
+    assert shape.source.fill("stream") == (
         "FROM stream AS `S` JOIN n ON n.id = S.id WHERE v > 1 AND n.x IN (SELECT y FROM z)"
     )
 
@@ -140,7 +140,7 @@ def test_a_query_within_the_query_is_left_alone() -> None:
 )
 def test_a_static_cte_may_be_joined(text: str) -> None:
     _, shape = plan_of(text)
-    assert shape.source.filled("stream") == ("FROM stream AS `S` JOIN (SELECT * FROM names) AS `n` ON n.id = S.id")
+    assert shape.source.fill("stream") == ("FROM stream AS `S` JOIN (SELECT * FROM names) AS `n` ON n.id = S.id")
 
 
 def test_a_cte_is_written_out_with_what_it_reads_itself() -> None:
@@ -149,7 +149,7 @@ def test_a_cte_is_written_out_with_what_it_reads_itself() -> None:
         f"SELECT COUNT(*) FROM S {WINDOW} JOIN n AS m ON m.a = S.id HAVING COUNT(*) > (SELECT COUNT(*) FROM names)"
     )
     read = "(SELECT * FROM names) AS `names`"
-    assert shape.source.filled("stream") == f"FROM stream AS `S` JOIN (SELECT id FROM {read}) AS `m`(a) ON m.a = S.id"
+    assert shape.source.fill("stream") == f"FROM stream AS `S` JOIN (SELECT id FROM {read}) AS `m`(a) ON m.a = S.id"
     assert shape.having == f"(aggregate_0) > (SELECT COUNT(*) FROM {read})"
     assert shape.outer is None
 

@@ -1,4 +1,4 @@
-"""What a text with WITHIN asks for."""
+"""Standing queries: how a text with WITHIN is decomposed, explained and refused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from slackwater.errors import QueryTextError
 from slackwater.language import parse
-from slackwater.plan import Catalog
-from slackwater.plan.standing import COUNTED, StandingShape, explain_standing, standing_shape
+from slackwater.plan import Catalog, explain_standing
+from slackwater.plan.standing import COUNTED, StandingShape, standing_shape
 
 COLUMNS = ["symbol", "ts", "price", "floor"]
 
@@ -25,7 +25,7 @@ def test_weights_from_a_joined_table() -> None:
     assert (found.weight, found.value, found.bound, found.confidence) == ("1.0D * (weight)", "price", "1.0%", 0.9)
 
 
-def test_every_word_of_it_may_be_qualified() -> None:
+def test_columns_and_tables_may_be_qualified() -> None:
     found = shape(
         "SELECT h.portfolio AS pf, SUM(-p.price * h.weight / 2) AS worth FROM Prices p JOIN Holdings h "
         "ON h.sym = p.symbol WHERE h.active AND p.price > 0 GROUP BY h.portfolio WITHIN 2 CONFIDENCE 95%"
@@ -35,12 +35,12 @@ def test_every_word_of_it_may_be_qualified() -> None:
     assert (found.stream_filter, found.table_filter) == ("(price > 0)", "(active)")
 
 
-def test_members_are_the_streams_that_pass() -> None:
+def test_without_a_table_streams_that_pass_the_filter_are_members() -> None:
     found = shape("SELECT AVG(price) FROM Prices WHERE floor = 3 WITHIN 2 CONFIDENCE 95%")
     assert (found.table, found.average, found.extreme, found.stream_filter) == (None, True, None, "(floor = 3)")
 
 
-def test_streams_are_counted() -> None:
+def test_count_counts_streams() -> None:
     found = shape("SELECT floor, COUNT(*) AS n FROM Prices GROUP BY floor WITHIN 0.5 CONFIDENCE 95%")
     assert (found.value, found.weight, found.counts, found.average, found.bare) == (
         COUNTED, "1.0D", "1.0D", False, False,
@@ -49,7 +49,7 @@ def test_streams_are_counted() -> None:
     assert (found.counts, found.extreme) == ("CASE WHEN price IS NOT NULL THEN 1.0D END", "max")
 
 
-def test_extremes_over_windows() -> None:
+def test_extremes_need_a_range_or_a_landmark() -> None:
     found = shape("SELECT MAX(AVG(price)) FROM Prices [RANGE 30 minutes] WITHIN 2 CONFIDENCE 95%")
     assert (found.extreme, found.window_ms, found.average, found.bare) == ("max", 1_800_000.0, True, False)
     found = shape(
@@ -61,45 +61,45 @@ def test_extremes_over_windows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "problem"),
     [
-        ("SELECT STDDEV(price) FROM Prices", "no linear aggregate"),
-        ("SELECT COUNT(DISTINCT symbol) FROM Prices", "counts no streams"),
-        ("SELECT COUNT(*) FROM Prices [RANGE 1 hour]", "have no window"),
+        ("SELECT STDDEV(price) FROM Prices", "neither a linear aggregate nor an extreme"),
+        ("SELECT COUNT(DISTINCT symbol) FROM Prices", "does not count streams"),
+        ("SELECT COUNT(*) FROM Prices [RANGE 1 hour]", "take the newest values and no window"),
         ("SELECT MAX(AVG(price)) FROM Prices", "need a window"),
-        ("SELECT AVG(price) FROM Prices [RANGE 1 hour]", "have no window"),
+        ("SELECT AVG(price) FROM Prices [RANGE 1 hour]", "take the newest values and no window"),
         ("SELECT AVG(price), SUM(price) FROM Prices", "one aggregate, not 2"),
         ("SELECT floor, AVG(price) FROM Prices", "neither grouped by nor aggregated"),
-        ("SELECT AVG(price) FROM Prices GROUP BY floor", "names the answer"),
+        ("SELECT AVG(price) FROM Prices GROUP BY floor", "of GROUP BY is not selected"),
         ("SELECT SUM(price * price) FROM Prices", "is not price times a weight"),
         ("SELECT SUM(1 / price) FROM Prices", "is not price times a weight"),
-        ("SELECT SUM(price * floor) FROM Prices", "is the stream's, and no weight"),
-        ("SELECT SUM(price) FROM Prices ORDER BY 1", "no ORDER"),
-        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 1 hour DRATIO 1%]", "DRATIO does not go with WITHIN"),
-        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 10 tuples]", "is a time"),
+        ("SELECT SUM(price * floor) FROM Prices", "belongs to the stream and cannot be a weight"),
+        ("SELECT SUM(price) FROM Prices ORDER BY 1", "cannot have ORDER BY"),
+        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 1 hour DRATIO 1%]", "DRATIO cannot be combined with WITHIN"),
+        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 10 tuples]", "must be a time"),
         ("SELECT SUM(price) FROM Prices LEFT JOIN Holdings USING (symbol)", "plain JOIN"),
-        ("SELECT SUM(price) FROM Prices JOIN Holdings ON price > weight", "not by one key"),
+        ("SELECT SUM(price) FROM Prices JOIN Holdings ON price > weight", "not on one key"),
         ("SELECT SUM(price) FROM Prices JOIN H USING (symbol) WHERE price > weight", "mixes the stream"),
-        ("SELECT floor, SUM(price) FROM Prices JOIN H USING (symbol) GROUP BY floor", "is the stream's"),
+        ("SELECT floor, SUM(price) FROM Prices JOIN H USING (symbol) GROUP BY floor", "belongs to the stream"),
     ],
 )
-def test_what_is_no_standing_query(text: str, said: str) -> None:
-    with pytest.raises(QueryTextError, match="not-standing") as found:
+def test_other_queries_are_refused(text: str, problem: str) -> None:
+    with pytest.raises(QueryTextError, match="not-standing") as refused:
         shape(f"{text} WITHIN 2 CONFIDENCE 95%")
-    assert said in str(found.value)
+    assert problem in str(refused.value)
 
 
-def test_it_brings_its_own_error() -> None:
-    with pytest.raises(QueryTextError, match="leave WITH ERROR out"):
+def test_with_error_is_refused() -> None:
+    with pytest.raises(QueryTextError, match="remove WITH ERROR"):
         shape("SELECT AVG(price) FROM Prices WITH ERROR WITHIN 2 CONFIDENCE 95%")
 
 
-def test_it_is_explained_without_spark() -> None:
+def test_explain_needs_no_spark() -> None:
     catalog = Catalog.from_sql("CREATE TABLE Prices (symbol STRING, ts TIMESTAMP, price DOUBLE)")
     text = "SELECT pf, MAX(SUM(w * price)) FROM Prices [RANGE 1 hour] JOIN H USING (symbol) GROUP BY pf"
     query = parse(f"{text} WITHIN 1% CONFIDENCE 90%")
-    said = explain_standing(query, catalog)
-    assert "aggregate   max of the sum of price\nwindow      of the last " in said
-    assert "weights     H, by symbol: 1.0D * (w)" in said
+    text = explain_standing(query, catalog)
+    assert "aggregate   max of the sum of price\nwindow      the last " in text
+    assert "weights     H, by symbol: 1.0D * (w)" in text
     with pytest.raises(QueryTextError, match="is not known"):
         explain_standing(query, Catalog())

@@ -11,8 +11,7 @@ from slackwater.cli.query_file import read_query_file
 from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.errors import SlackwaterError
 from slackwater.language import Query, parse_script, print_query
-from slackwater.plan import Catalog, make_plan
-from slackwater.plan.standing import explain_standing
+from slackwater.plan import Catalog, explain_standing, make_plan
 
 
 def _execution_path(query: Query, catalog: Catalog) -> str:

@@ -10,8 +10,7 @@ import click
 from slackwater.cli.query_file import read_query_file
 from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.language import parse_script
-from slackwater.plan import explain, make_plan
-from slackwater.plan.standing import explain_standing
+from slackwater.plan import explain, explain_standing, make_plan
 
 
 @click.command("explain")

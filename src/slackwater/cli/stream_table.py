@@ -9,10 +9,9 @@ from sqlglot import exp
 
 from slackwater.errors import InvalidOption
 from slackwater.language import Query
-from slackwater.language.text import located
 from slackwater.plan import make_plan
 from slackwater.plan.ctes import definition_of
-from slackwater.plan.text_positions import start_of
+from slackwater.plan.text_positions import node_error
 
 
 def stream_table(query: Query, static: Sequence[str] = ()) -> str:
@@ -45,4 +44,4 @@ def stream_table(query: Query, static: Sequence[str] = ()) -> str:
 
 
 def _refuse(query: Query, table: exp.Table, problem: str, remedy: str) -> NoReturn:
-    raise located(query.text, start_of(table.this), "which-stream", problem, remedy, length=len(table.name))
+    raise node_error(query, table.this, "which-stream", problem, remedy, length=len(table.name))

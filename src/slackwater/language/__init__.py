@@ -1,8 +1,14 @@
-"""The query language: Spark SQL, and a window in brackets behind the stream it reads.
+"""The query language: Spark SQL plus a window clause in brackets after the stream.
 
-The pipeline is visible, a file a step: ``text`` (positions and carets) → ``tail`` and ``brackets`` (what of a query is
-ours) → ``lexer`` and ``clause`` (the bracket clause) → ``parser`` (the whole query, by the Spark SQL of ``dialect``) →
-``safety`` and ``faithful`` (what is refused) → ``tree`` (what comes out) → ``printer`` (the text again).
+Each step of the pipeline is one file:
+
+1. ``trailing_clauses`` and ``brackets`` separate our clauses from Spark's tokens.
+2. ``clause_lexer`` and ``clause`` parse a bracket clause.
+3. ``parser`` parses the rest with the Spark SQL of ``dialect``.
+4. ``safety`` and ``roundtrip_check`` refuse queries that could run code or that would reach Spark changed.
+5. ``tree`` holds the result, and ``printer`` turns it back into text.
+
+``text_errors`` makes the errors, which point at the character that is wrong.
 """
 
 from slackwater.language.dialect import spark_sql

@@ -1,4 +1,4 @@
-"""Which brackets of a query are windows: those behind a table in FROM or JOIN, where Spark knows none."""
+"""Finds the brackets that are window clauses: those after a table in FROM or JOIN, where Spark SQL has no brackets."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from slackwater.language.clause import KEYWORDS, parse_clause
-from slackwater.language.text import located
+from slackwater.language.spark_tokenizer import BRACKET_DEPTH
+from slackwater.language.text_errors import text_error
 from slackwater.language.tree import Window
 
-_OPENS = {TokenType.L_PAREN, TokenType.L_BRACKET}
-_CLOSES = {TokenType.R_PAREN, TokenType.R_BRACKET}
-# Behind one of these stand expressions, and a bracket takes an element of an array or a map.
-_EXPRESSIONS_FOLLOW = {
+# Expressions follow these words, and there a bracket selects an element of an array or a map.
+_BEFORE_EXPRESSIONS = {
     TokenType.SELECT,
     TokenType.WHERE,
     TokenType.ON,
@@ -31,18 +30,21 @@ _EXPRESSIONS_FOLLOW = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A window as it stood: behind which character, where its bracket is, and what it said."""
+class WindowInText:
+    """A parsed window and its position in the text.
 
-    behind: int
+    ``table_end`` is the last character of the name or alias before the bracket, ``bracket`` the opening bracket.
+    """
+
+    table_end: int
     bracket: int
     window: Window
 
 
-def cut_windows(text: str, tokens: list[Token]) -> tuple[list[Token], list[Cut]]:
-    """The tokens of a query without its windows, and the windows."""
+def split_windows(text: str, tokens: list[Token]) -> tuple[list[Token], list[WindowInText]]:
+    """Return the tokens of a query without its window clauses, and the windows."""
     kept: list[Token] = []
-    cuts: list[Cut] = []
+    windows: list[WindowInText] = []
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -52,46 +54,49 @@ def cut_windows(text: str, tokens: list[Token]) -> tuple[list[Token], list[Cut]]
             continue
         close = next((i for i in range(at, len(tokens)) if tokens[i].token_type == TokenType.R_BRACKET), None)
         if close is None:
-            raise located(text, token.start, "open-bracket", "this window is not closed", "write ] behind it")
-        cuts.append(Cut(kept[-1].end, token.start, parse_clause(text, token.end + 1, tokens[close].start)))
+            raise text_error(text, token.start, "open-bracket", "this window is not closed", "write ] after it")
+        window = parse_clause(text, token.end + 1, tokens[close].start)
+        windows.append(WindowInText(kept[-1].end, token.start, window))
         at = close + 1
-    return kept, cuts
+    return kept, windows
 
 
 def _opens_window(before: list[Token], tokens: list[Token], at: int) -> bool:
-    follows = tokens[at + 1 : at + 3]
-    # RANGE 5 is no expression: wherever it stands, a window is meant, to be refused with a caret.
-    meant = len(follows) == 2 and follows[0].text.upper() in KEYWORDS and follows[1].token_type == TokenType.NUMBER
-    return bool(before) and (meant or _behind_table(before))
+    following = tokens[at + 1 : at + 3]
+    # RANGE 5 is never an expression. Treat it as a window anywhere, so that the error points at it.
+    like_clause = (
+        len(following) == 2 and following[0].text.upper() in KEYWORDS and following[1].token_type == TokenType.NUMBER
+    )
+    return bool(before) and (like_clause or _ends_in_table(before))
 
 
-def _behind_table(before: list[Token]) -> bool:
-    """Whether the tokens end in a table of FROM or JOIN: ``FROM name``, ``JOIN a.b AS c``, ``FROM x, name``."""
+def _ends_in_table(tokens: list[Token]) -> bool:
+    """Test whether the tokens end in a table of FROM or JOIN: ``FROM name``, ``JOIN a.b AS c``, ``FROM x, name``."""
     depth = 0
-    # The last token is the table's name or alias, whatever word that is.
-    for at in range(len(before) - 2, -1, -1):
-        kind = before[at].token_type
-        depth += (kind in _CLOSES) - (kind in _OPENS)
-        if depth < 0 or (depth == 0 and kind in _EXPRESSIONS_FOLLOW):
+    # The last token is the table's name or alias, and any word can be one.
+    for at in range(len(tokens) - 2, -1, -1):
+        kind = tokens[at].token_type
+        depth -= BRACKET_DEPTH.get(kind, 0)
+        if depth < 0 or (depth == 0 and kind in _BEFORE_EXPRESSIONS):
             return False
-        if depth == 0 and (kind == TokenType.JOIN or (kind == TokenType.FROM and _begins_clause(before, at))):
+        if depth == 0 and (kind == TokenType.JOIN or (kind == TokenType.FROM and _begins_from_clause(tokens, at))):
             return True
     return False
 
 
-def _begins_clause(before: list[Token], at: int) -> bool:
-    """Whether the FROM at ``at`` is a query's, not that of ``IS DISTINCT FROM`` or ``EXTRACT(year FROM ts)``."""
+def _begins_from_clause(tokens: list[Token], at: int) -> bool:
+    """Test whether the FROM at ``at`` begins a clause, unlike ``IS DISTINCT FROM`` and ``EXTRACT(year FROM ts)``."""
     if at == 0:
         return True
-    if before[at - 1].token_type == TokenType.DISTINCT:
+    if tokens[at - 1].token_type == TokenType.DISTINCT:
         return False
     depth = 0
     for earlier in range(at - 1, -1, -1):
-        kind = before[earlier].token_type
-        depth += (kind in _CLOSES) - (kind in _OPENS)
+        kind = tokens[earlier].token_type
+        depth -= BRACKET_DEPTH.get(kind, 0)
         if depth < 0:
-            # (FROM name SELECT …) begins so too, but no call does.
-            return earlier == at - 1 and (earlier == 0 or before[earlier - 1].token_type != TokenType.VAR)
+            # (FROM name SELECT …) is a query, but name(FROM …) is a call.
+            return earlier == at - 1 and (earlier == 0 or tokens[earlier - 1].token_type != TokenType.VAR)
         if depth == 0 and kind == TokenType.SELECT:
             return True
     return False

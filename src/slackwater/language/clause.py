@@ -1,4 +1,4 @@
-"""The bracket clause: its keywords, each with what may follow it."""
+"""Parses the bracket clause, ``[RANGE 5 minutes SLIDE 1 minute …]``: each keyword and its value."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from slackwater.errors import InvalidOption
-from slackwater.language.lexer import Token, clause_tokens
-from slackwater.language.text import located
+from slackwater.language.clause_lexer import Token, clause_tokens
+from slackwater.language.text_errors import text_error
 from slackwater.language.tree import Extent, Late, Measure, Window
 from slackwater.units import duration_ms
 
@@ -27,29 +27,33 @@ KEYWORDS = (
     "HEARTBEAT",
     "LATE",
 )
-_MOST = 2.0**63  # Spark counts microseconds, and numbers, in 64 bits
+_LIMIT = 2.0**63  # Spark stores microseconds and numbers in 64 bits
 _TUPLE_WORDS = {"TUPLE", "TUPLES", "ROW", "ROWS"}
 
 
 def parse_clause(text: str, start: int, end: int) -> Window:
-    """The window that stands in ``text[start:end]``, brackets left out; in any order, with or without commas.
+    """Parse the window clause in ``text[start:end]``, without its brackets.
+
+    Keywords may come in any order, with or without commas between them.
 
     >>> parse_clause("RANGE 100 tuples, WATTR orderID", 0, 31).attribute
     'orderID'
     """
-    return _Clause(text, start, end).parse()
+    return _ClauseParser(text, start, end).parse()
 
 
-def percentage(number: str) -> float:
-    """The fraction that ``number`` per cent are, exact to the last digit so that printing gives the text again.
+def parse_percentage(number: str) -> float:
+    """Convert a percentage to a fraction, exact to the last digit, so that printing gives the same text.
 
-    >>> percentage("0.1")
+    >>> parse_percentage("0.1")
     0.001
     """
     return float(Decimal(number) / 100)
 
 
-class _Clause:
+class _ClauseParser:
+    """A parser over the tokens of one clause; ``at`` is the index of the next token."""
+
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text = text
         self.tokens: Sequence[Token] = list(clause_tokens(text, start, end))
@@ -58,9 +62,9 @@ class _Clause:
 
     def parse(self) -> Window:
         if not self.tokens:
-            raise located(self.text, self.start, "empty-window", "the brackets are empty", "write [RANGE 5 minutes]")
-        said: dict[str, Any] = {}
-        places: dict[str, tuple[int, int]] = {}
+            raise text_error(self.text, self.start, "empty-window", "the brackets are empty", "write [RANGE 5 minutes]")
+        fields: dict[str, Any] = {}
+        positions: dict[str, tuple[int, int]] = {}
         while self.at < len(self.tokens):
             keyword = self._next()
             reader = _READERS.get(keyword.word)
@@ -68,29 +72,31 @@ class _Clause:
                 self._refuse(
                     keyword,
                     "unknown-clause",
-                    f"{keyword.text!r} is no part of a window",
+                    f"{keyword.text!r} is not a window clause",
                     f"use one of {', '.join(KEYWORDS)}{_suggestion(keyword.text)}",
                 )
-            if keyword.word in places:
-                self._refuse(keyword, "repeated-clause", f"{keyword.word} is said twice", "leave one of them out")
+            if keyword.word in positions:
+                self._refuse(keyword, "repeated-clause", f"{keyword.word} appears twice", "remove one of them")
             field, read = reader
-            said[field] = read(self, keyword)
-            places[keyword.word] = (keyword.start, self.tokens[self.at - 1].end - keyword.start)
+            fields[field] = read(self, keyword)
+            positions[keyword.word] = (keyword.start, self.tokens[self.at - 1].end - keyword.start)
             self._skip(",")
-        return Window(**said, places=places)
+        return Window(**fields, positions=positions)
 
-    # What may follow a keyword ------------------------------------------------------------------------------
+    # Values that follow a keyword ----------------------------------------------------------------------------
 
     def extent(self, keyword: Token) -> Extent:
         number = self._number(keyword)
         unit = self._peek()
         if unit is None or unit.kind != "word" or unit.word in _READERS:
-            return Extent(_plain(number.text), Measure.NUMBER)
+            return Extent(_parse_number(number.text), Measure.NUMBER)
         self.at += 1
         if unit.word in _TUPLE_WORDS:
-            amount = _plain(number.text)
+            amount = _parse_number(number.text)
             if amount != int(amount):
-                self._refuse(number, "wrong-number", f"{number.text} tuples cannot be counted", "write a whole number")
+                self._refuse(
+                    number, "wrong-number", f"{number.text} is not a whole number of tuples", "write a whole number"
+                )
             return Extent(int(amount), Measure.TUPLES)
         return Extent(self._time(number, unit), Measure.TIME)
 
@@ -98,7 +104,8 @@ class _Clause:
         extent = self.extent(keyword)
         if extent.measure is Measure.NUMBER:  # Kim 2007, Section 4: SLACK 10 is a number of tuples
             if extent.amount != int(extent.amount):
-                self._refuse(keyword, "wrong-number", "SLACK counts tuples", "write a whole number, or a time")
+                problem = f"SLACK {extent.amount:g} is not a whole number of tuples"
+                self._refuse(keyword, "wrong-number", problem, "write a whole number, or a time")
             return Extent(int(extent.amount), Measure.TUPLES)
         return extent
 
@@ -106,7 +113,7 @@ class _Clause:
         number = self._number(keyword)
         unit = self._peek()
         if unit is None or unit.kind != "word" or unit.word in _READERS:
-            self._refuse(number, "missing-unit", f"{keyword.word} {number.text} has no unit", "write '2 seconds'")
+            self._refuse(number, "missing-unit", f"{keyword.word} {number.text} has no unit", "write 2 seconds")
         self.at += 1
         return self._time(number, unit)
 
@@ -116,17 +123,17 @@ class _Clause:
             self._refuse(
                 number,
                 "missing-percent",
-                f"DRATIO {number.text} has no per cent sign",
-                "write the share of rows that may be lost as DRATIO 1%",
+                f"DRATIO {number.text} has no percent sign",
+                "write the share of rows that may be late as DRATIO 1%",
             )
-        share = percentage(number.text)
+        share = parse_percentage(number.text)
         if share == 0 and float(number.text) == 0 and Decimal(number.text):
-            self._refuse(number, "invalid-ratio", f"DRATIO {number.text}% is too little", "write more, or 0%")
+            self._refuse(number, "invalid-ratio", f"DRATIO {number.text}% is too small", "write a larger ratio, or 0%")
         if share >= 1:
             self._refuse(
                 number,
                 "invalid-ratio",
-                f"DRATIO {number.text}% would let every row be lost",
+                f"DRATIO {number.text}% would allow every row to be late",
                 "write less than 100%",
             )
         return share
@@ -142,20 +149,20 @@ class _Clause:
             self._refuse(
                 token,
                 "wrong-landmark",
-                f"LANDMARK {token.text} is no point",
+                f"LANDMARK {token.text} is neither a timestamp nor a number",
                 "write a timestamp in quotes, or a number",
             )
-        return sign * _plain(self._countable(token).text)
+        return sign * _parse_number(self._check_size(token).text)
 
     def column(self, keyword: Token) -> str:
         token = self._next_or(keyword, "a column")
         if token.kind not in ("word", "quoted"):
-            self._refuse(token, "wrong-column", f"{keyword.word} {token.text} is no column", "name a column")
+            self._refuse(token, "wrong-column", f"{keyword.word} {token.text} is not a column", "name a column")
         return token.text
 
     def columns(self, keyword: Token) -> tuple[str, ...]:
         columns = [self.column(keyword)]
-        # A comma may also part two clauses: the next word decides.
+        # A comma may also separate two clauses; the next word decides.
         while (
             self.at + 1 < len(self.tokens)
             and self.tokens[self.at].text == ","
@@ -186,14 +193,14 @@ class _Clause:
             self._refuse(
                 unit,
                 "unknown-unit",
-                f"{unit.text!r} is no unit of a window",
+                f"{unit.text!r} is not a unit",
                 "write milliseconds, seconds, minutes, hours, days, weeks or tuples",
             )
-        if ms * 1000 >= _MOST:
+        if ms * 1000 >= _LIMIT:
             self._refuse(
                 number,
                 "too-large",
-                f"{number.text} {unit.text} is longer than time in Spark",
+                f"{number.text} {unit.text} exceeds the time range of Spark",
                 "write less than 290,000 years",
             )
         whole = round(ms * 1000) / 1000
@@ -206,12 +213,16 @@ class _Clause:
     def _number(self, keyword: Token) -> Token:
         token = self._next_or(keyword, "a number")
         if token.kind != "number":
-            self._refuse(token, "wrong-number", f"{keyword.word} {token.text} is no number", "write a number above 0")
-        return self._countable(token)
+            self._refuse(
+                token, "wrong-number", f"{keyword.word} {token.text} is not a number", "write a number above 0"
+            )
+        return self._check_size(token)
 
-    def _countable(self, number: Token) -> Token:
-        if float(number.text) >= _MOST:
-            self._refuse(number, "too-large", f"{number.text} is more than Spark can count to", "write less than 2^63")
+    def _check_size(self, number: Token) -> Token:
+        if float(number.text) >= _LIMIT:
+            self._refuse(
+                number, "too-large", f"{number.text} is too large for a number in Spark", "write less than 2^63"
+            )
         return number
 
     def _next(self) -> Token:
@@ -220,7 +231,7 @@ class _Clause:
 
     def _next_or(self, keyword: Token, wanted: str) -> Token:
         if self.at >= len(self.tokens) or self.tokens[self.at].text == ",":
-            self._refuse(keyword, "missing-value", f"{keyword.word} needs {wanted}", "write it behind the word")
+            self._refuse(keyword, "missing-value", f"{keyword.word} needs {wanted}", f"write it after {keyword.word}")
         return self._next()
 
     def _peek(self) -> Token | None:
@@ -233,10 +244,11 @@ class _Clause:
         return False
 
     def _refuse(self, token: Token, condition: str, problem: str, remedy: str) -> NoReturn:
-        raise located(self.text, token.start, condition, problem, remedy, length=token.end - token.start)
+        raise text_error(self.text, token.start, condition, problem, remedy, length=token.end - token.start)
 
 
-def _plain(number: str) -> float:
+def _parse_number(number: str) -> float:
+    """Parse a number; one without a point and an exponent becomes an int, so that it prints as it was written."""
     value = float(number)
     return int(value) if value.is_integer() and "." not in number and "e" not in number.lower() else value
 
@@ -246,18 +258,18 @@ def _suggestion(word: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-_Reader = Callable[[_Clause, Token], Any]
+_Reader = Callable[[_ClauseParser, Token], Any]
 _READERS: dict[str, tuple[str, _Reader]] = {
-    "RANGE": ("range", _Clause.extent),
-    "SLIDE": ("slide", _Clause.extent),
-    "LANDMARK": ("landmark", _Clause.landmark),
-    "WATTR": ("attribute", _Clause.column),
-    "PER": ("per", _Clause.columns),
-    "SLACK": ("slack", _Clause.slack),
-    "DRATIO": ("drop_ratio", _Clause.drop_ratio),
-    "DELAY": ("delay_ms", _Clause.duration),
-    "ARRIVAL": ("arrival", _Clause.column),
-    "SOURCE": ("sources", _Clause.columns),
-    "HEARTBEAT": ("heartbeat", _Clause.column),
-    "LATE": ("late", _Clause.late),
+    "RANGE": ("range", _ClauseParser.extent),
+    "SLIDE": ("slide", _ClauseParser.extent),
+    "LANDMARK": ("landmark", _ClauseParser.landmark),
+    "WATTR": ("attribute", _ClauseParser.column),
+    "PER": ("per", _ClauseParser.columns),
+    "SLACK": ("slack", _ClauseParser.slack),
+    "DRATIO": ("drop_ratio", _ClauseParser.drop_ratio),
+    "DELAY": ("delay_ms", _ClauseParser.duration),
+    "ARRIVAL": ("arrival", _ClauseParser.column),
+    "SOURCE": ("sources", _ClauseParser.columns),
+    "HEARTBEAT": ("heartbeat", _ClauseParser.column),
+    "LATE": ("late", _ClauseParser.late),
 }

@@ -1,9 +1,9 @@
-"""Spark SQL as sqlglot reads it, with everything kept as it was written.
+"""sqlglot's Spark dialect, changed to keep everything as it was written.
 
-sqlglot translates between dialects and has one name for what several functions do: ``parse_json(x)`` comes out as
-``x``, ``max_by(a, b, 3)`` without its 3, ``percentile_cont`` as ``percentile_approx``, ``a - INTERVAL 1 DAY 2
-HOURS`` as ``a - 1 day + 2 hours``, and ``DATE '2024-01-01'::STRING`` as a cast to a date. Here a call that would not be
-printed as it stood stays a call by name, and literals stay literals.
+sqlglot translates between dialects and merges functions that do the same. It prints ``parse_json(x)`` as ``x``,
+``max_by(a, b, 3)`` without the 3, ``percentile_cont`` as ``percentile_approx``, ``a - INTERVAL 1 DAY 2 HOURS`` as
+``a - 1 day + 2 hours``, and ``DATE '2024-01-01'::STRING`` as a cast to a date. This dialect keeps a call by name if
+sqlglot would print it differently, and it keeps literals as literals.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
-from slackwater.language.nodes import Intervals, Spaceship, TypedLiteral, VariantPath
-from slackwater.language.spelling import FaithfulGenerator
-from slackwater.language.tokens import TEXTS, SparkTokens
+from slackwater.language.spark_generator import FaithfulGenerator
+from slackwater.language.spark_nodes import Intervals, Spaceship, TypedLiteral, VariantPath
+from slackwater.language.spark_tokenizer import STRINGS, SparkTokens
 
-# Names that Spark has for one function: the plan knows the second.
+# Synonyms in Spark. The planner knows the second name only.
 SYNONYMS = {
     "APPROX_PERCENTILE": "PERCENTILE_APPROX",
     "ARRAY_AGG": "COLLECT_LIST",
 }
-# Aggregates that sqlglot prints as others, by what stands behind or between their arguments (WITHIN GROUP, …).
+# Aggregates that sqlglot may print as other functions, depending on their arguments or on WITHIN GROUP.
 _AGGREGATES_BY_NAME = ("LISTAGG", "PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC", "STRING_AGG")
-# Calls that sqlglot reads by a way of their own, for other systems: in Spark their arguments are a plain list.
+# Calls that sqlglot parses specially for other systems. In Spark their arguments are a plain list.
 _PLAIN_CALLS = {
     "CEIL", "CHAR", "CHR", "CONVERT", "DECODE", "FLOOR", "GAP_FILL", "INITCAP", "JSON_OBJECT", "JSON_OBJECTAGG",
     "JSON_TABLE", "MATCH", "NORMALIZE", "OPENJSON", "SAFE_CAST", "TRY_CONVERT", "WEIGHT_STRING", "XMLELEMENT",
     "XMLTABLE", *exp.ArgMax.sql_names(), *exp.ArgMin.sql_names(), *_AGGREGATES_BY_NAME,
-    # In a hint, whose names are no tables of the query.
+    # Hints. Their arguments are names, which sqlglot would make tables of the query.
     "BROADCAST", "BROADCASTJOIN", "MAPJOIN", "MERGE", "MERGEJOIN", "SHUFFLEMERGE", "SHUFFLE_HASH",
     "SHUFFLE_REPLICATE_NL",
 }  # fmt: skip
-_IN_A_PATH = {*TEXTS, TokenType.NUMBER, TokenType.STAR}
-_BEFORE_A_TEXT = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"}
+_PATH_ELEMENTS = {*STRINGS, TokenType.NUMBER, TokenType.STAR}
+_LITERAL_TYPES = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"}
 
 _Builder = Callable[..., exp.Expr]
 
 
 def _as_written(name: str, build: _Builder) -> _Builder:
-    """``build``, unless what it makes of the arguments would be printed as another call than ``name``."""
-    said = SYNONYMS.get(name, name)
+    """Wrap ``build`` so that a node which would not print as a call of ``name`` becomes a call by name."""
+    printed_name = SYNONYMS.get(name, name)
 
     def build_or_keep(args: list[exp.Expr], dialect: Any = None) -> exp.Expr:
-        plain = exp.Anonymous(this=said, expressions=[arg.copy() for arg in args])
+        plain = exp.Anonymous(this=printed_name, expressions=[arg.copy() for arg in args])
         wanted = spark_sql(plain)
         plain.set("this", name)
         try:
             node = _build(build, args)
             if spark_sql(node) == wanted and not node.error_messages(args):
                 return node
-        except Exception:  # sqlglot's builders index arguments that may be missing
+        except Exception:  # sqlglot's builders fail with many types if arguments are missing
             return plain
         if isinstance(node, exp.AggFunc):
             return exp.AnonymousAggFunc(this=name, expressions=plain.expressions)
@@ -85,7 +85,7 @@ class _Parser(SparkParser):
     }
     FUNCTIONS_WITH_ALIASED_ARGS: ClassVar = set()
     EQUALITY: ClassVar = {**SparkParser.EQUALITY, TokenType.NULLSAFE_EQ: Spaceship}
-    STRICT_CAST = True  # or CAST and TIMESTAMP '…', which are printed alike, would be two things
+    STRICT_CAST = True  # else sqlglot distinguishes CAST from TIMESTAMP '…' and prints both alike
     PRIMARY_PARSERS: ClassVar = {
         **SparkParser.PRIMARY_PARSERS,
         TokenType.RAW_STRING: lambda self, token: self.expression(exp.Literal.string(token.text), token),
@@ -93,12 +93,12 @@ class _Parser(SparkParser):
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
         word = self._curr.text.upper()
-        if word not in _BEFORE_A_TEXT or self._curr.token_type in TEXTS or self._next.token_type not in TEXTS:
+        if word not in _LITERAL_TYPES or self._curr.token_type in STRINGS or self._next.token_type not in STRINGS:
             return super()._parse_type(parse_interval, fallback_to_identifier)
         self._advance()
         return self._parse_column_ops(self.expression(TypedLiteral(this=word, expression=self._parse_primary())))
 
-    def _parse_types(  # CHAR(n) and VARCHAR(n) are what Spark makes of them, not texts of any length
+    def _parse_types(  # the base class: SparkParser turns CHAR(n) and VARCHAR(n) into STRING
         self,
         check_func: bool = False,
         schema: bool = False,
@@ -110,15 +110,15 @@ class _Parser(SparkParser):
     def _parse_value(self, values: bool = True) -> exp.Tuple | None:
         if self._curr.token_type == TokenType.L_PAREN:
             return super()._parse_value(values)
-        row = self._parse_disjunction()  # and no alias: in VALUES 1, 2 AS t that is the table's
+        row = self._parse_disjunction()  # excludes an alias: in VALUES 1, 2 AS t it belongs to the table
         return None if row is None else exp.Tuple(expressions=[row])
 
     def _parse_unary(self) -> exp.Expr | None:
-        of_number = self._curr.token_type == TokenType.DASH and self._next.token_type == TokenType.NUMBER
+        negative_number = self._curr.token_type == TokenType.DASH and self._next.token_type == TokenType.NUMBER
         found = super()._parse_unary()
-        if not of_number or not isinstance(found, exp.Neg) or isinstance(found.this, exp.Literal):
+        if not negative_number or not isinstance(found, exp.Neg) or isinstance(found.this, exp.Literal):
             return found
-        # A sign before a number is the number's own: -1::STRING is '-1'.
+        # The sign belongs to the number: -1::STRING is '-1'.
         whole: exp.Expr = found.this
         number = whole
         while not isinstance(number, exp.Literal):
@@ -139,7 +139,7 @@ class _Parser(SparkParser):
             bracket = kinds[:1] == [TokenType.L_BRACKET]
             if self._match(TokenType.DOT) or (not parts and not bracket):
                 parts.append(self._parse_id_var(any_token=True))
-            elif bracket and {*kinds[1:2]} <= _IN_A_PATH and kinds[2:] == [TokenType.R_BRACKET]:
+            elif bracket and {*kinds[1:2]} <= _PATH_ELEMENTS and kinds[2:] == [TokenType.R_BRACKET]:
                 self._advance()
                 parts.append(exp.Star() if self._match(TokenType.STAR) else self._parse_primary())
                 self._advance()
@@ -154,14 +154,14 @@ class _Parser(SparkParser):
         comments: list[str] | None = None,
         negate: bool = False,
     ) -> exp.Expr:
-        # sqlglot adds parentheses by an order of its own; without them Spark reads the words in its order again.
+        # sqlglot would add parentheses according to its own precedence, which differs from Spark's.
         return self.expression(klass(this=this, expression=expression, **({"negate": True} if negate else {})))
 
-    def _parse_interval(  # type: ignore[override]  # sqlglot asks for no more than an expression
+    def _parse_interval(  # type: ignore[override]  # sqlglot's callers accept any expression
         self, require_interval: bool = True, parse_function_unit: bool = True
     ) -> exp.Expr | None:
         if not require_interval and self._prev.token_type == TokenType.PLUS:
-            return self._parse_factor()  # what follows is added, and no further unit
+            return self._parse_factor()  # the next term is an operand of +, not a further unit
         found = super()._parse_interval(require_interval, parse_function_unit)
         if not require_interval:
             return found
@@ -179,28 +179,28 @@ class _Parser(SparkParser):
         return whole if rest is None else exp.Add(this=whole, expression=rest)
 
     def _parse_hint(self) -> exp.Hint | None:
-        place = self._curr
+        start = self._curr
         try:
             hint = super()._parse_hint()
         except SqlglotError:
-            self.raise_error("this hint cannot be read", place)
+            self.raise_error("the hint cannot be parsed", start)
             return None
         for node in hint.walk() if hint is not None else ():
-            node.meta.clear()  # its places are those in the hint, which sqlglot reads as a text of its own
+            node.meta.clear()  # sqlglot parses the hint as a text of its own, so the positions are wrong here
         return hint
 
     def _parse_hint_fallback_to_string(self) -> exp.Hint | None:
-        self.raise_error("what is not understood is not handed to Spark")
+        self.raise_error("the hint is unknown")
         return None
 
 
 class FaithfulSpark(SparkTokens):
-    """sqlglot's Spark dialect, which keeps what it reads."""
+    """sqlglot's Spark dialect, which prints what it parsed."""
 
     NORMALIZE_NOT_NULL = False
 
     class Tokenizer(SparkTokens.Tokenizer):
-        # Since Spark 4.0 'it''s' is one string with a quote in it, not two strings side by side.
+        # Since Spark 4.0, 'it''s' is one string that contains a quote, not two adjacent strings.
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
     Parser = _Parser
@@ -211,10 +211,13 @@ SPARK = FaithfulSpark()
 
 
 def spark_sql(node: exp.Expr, *, functions: str = "upper") -> str:
-    """An expression or a query as Spark SQL, without windows; ``functions`` is the case of their names.
+    """Print an expression or a query as Spark SQL, without windows.
+
+    ``functions`` is the case of function names, ``"upper"`` or ``"lower"``.
 
     >>> spark_sql(SPARK.parse("SELECT DATE '2024-01-01', 2l")[0])
     "SELECT DATE '2024-01-01', 2L"
     """
-    said = node.sql(dialect=SPARK, unsupported_level=ErrorLevel.IGNORE, normalize_functions=functions, comments=False)
-    return str(said)
+    return str(
+        node.sql(dialect=SPARK, unsupported_level=ErrorLevel.IGNORE, normalize_functions=functions, comments=False)
+    )

@@ -1,7 +1,7 @@
-"""Text → query: windows are cut out of Spark's token stream, the rest is parsed by sqlglot's Spark dialect.
+"""Parses a text into a query.
 
-Positions survive, since sqlglot's tokens carry them: a window is put back on the table behind whose name it
-stood.
+Window clauses are removed from Spark's tokens, and sqlglot's Spark dialect parses the rest. The tokens carry their
+positions, so each window can then be attached to the table that it followed.
 """
 
 from __future__ import annotations
@@ -13,42 +13,39 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from slackwater.errors import QueryTextError
-from slackwater.language.brackets import cut_windows
+from slackwater.language.brackets import WindowInText, split_windows
 from slackwater.language.dialect import SPARK
-from slackwater.language.faithful import refuse_unfaithful
+from slackwater.language.roundtrip_check import check_roundtrip
 from slackwater.language.safety import refuse_code
-from slackwater.language.tail import cut_tail
-from slackwater.language.text import located, unclosed
-from slackwater.language.tree import Query, tables_of
+from slackwater.language.spark_tokenizer import PARENTHESIS_DEPTH
+from slackwater.language.text_errors import find_unclosed, text_error, token_error
+from slackwater.language.trailing_clauses import split_trailing_clauses
+from slackwater.language.tree import Query, Window, tables_of
 
 _STATEMENTS = (exp.Into, exp.DDL, exp.DML, exp.Command)
-_DEEPEST = 400
+_MAX_DEPTH = 400
 
 
 def parse(text: str, *, allow_code: bool = False) -> Query:
-    """The one query that ``text`` says.
+    """Parse a text that holds one query.
 
-    A query text may be a stranger's: functions that run code are refused unless ``allow_code``. It costs
-    milliseconds and touches no Spark. It fails with the line and a caret.
+    Functions that run code are refused unless ``allow_code`` is true, as the text may come from an untrusted person.
+    Parsing takes milliseconds and does not use Spark. A ``QueryTextError`` shows the line, with a caret.
 
     >>> parse("SELECT MAX(value) FROM Sensors [RANGE 30 seconds]").windows[0][1].range.amount
     30000.0
     """
     queries = parse_script(text, allow_code=allow_code)
     if len(queries) != 1:
-        raise located(
-            queries[1].text,
-            queries[1].start,
-            "not-one-query",
-            f"the text holds {len(queries)} queries",
-            "give one query, without others",
-        )
+        second = queries[1]
+        problem = f"the text holds {len(queries)} queries"
+        raise text_error(second.text, second.start, "not-one-query", problem, "pass a single query")
     return queries[0]
 
 
 def parse_script(text: str, *, allow_code: bool = False) -> list[Query]:
-    """Every query of a text in which semicolons part them."""
-    text = text.removeprefix("\ufeff")  # the mark that some editors put in front of UTF-8
+    """Parse a text that holds one or more queries, separated by semicolons."""
+    text = text.removeprefix("\ufeff")  # the byte order mark that some editors write
     try:
         tokens = list(SPARK.tokenize(text))
     except TokenError as error:
@@ -56,68 +53,31 @@ def parse_script(text: str, *, allow_code: bool = False) -> list[Query]:
     statements: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type != TokenType.HINT:
-            token.comments.clear()  # what is handed to Spark holds no stranger's words but the query
+            token.comments.clear()  # Spark must not receive comments of an untrusted author
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
         else:
             statements[-1].append(token)
     if not any(statements):
-        raise located(text, 0, "empty-query", "there is no query", "write SELECT … FROM …")
+        raise _empty_query(text, 0)
     return [_parse_statement(text, statement, allow_code) for statement in statements if statement]
-
-
-def _unreadable(text: str) -> QueryTextError:
-    start, mark = unclosed(text) or (len(text.rstrip()), "")
-    problem = f"this {mark} is not closed" if mark else "the text cannot be read"
-    return located(text, start, "unreadable-text", problem, "close every quote and comment", length=len(mark) or 1)
 
 
 def _parse_statement(text: str, tokens: list[Token], allow_code: bool) -> Query:
     start = tokens[0].start
-    tokens, precision, with_error = cut_tail(text, tokens)
-    tokens, cuts = cut_windows(text, tokens)
+    tokens, precision, with_error = split_trailing_clauses(text, tokens)
+    tokens, found = split_windows(text, tokens)
     if not tokens:
-        raise located(text, start, "empty-query", "there is no query", "write SELECT … FROM …")
+        raise _empty_query(text, start)
     try:
         select = _parse_spark(text, tokens)
-        tables = tables_of(select)
-        windows = []
-        for cut in cuts:
-            index = next((i for i, table in enumerate(tables) if cut.behind in _ends(table)), None)
-            if index is None:
-                raise located(
-                    text,
-                    cut.bracket,
-                    "window-without-stream",
-                    "this window stands behind no stream",
-                    "write FROM name […]",
-                )
-            windows.append((index, cut.window))
-        indices = [index for index, _ in windows]
-        if len(set(indices)) < len(indices):
-            raise located(text, cuts[-1].bracket, "two-windows", "one stream has two windows", "leave one of them out")
-        query = Query(select, tuple(sorted(windows, key=lambda pair: pair[0])), precision, with_error, text, start)
+        query = Query(select, _attach_windows(text, select, found), precision, with_error, text, start)
         if not allow_code:
             refuse_code(query)
-        refuse_unfaithful(text, tokens, select)
+        check_roundtrip(text, tokens, select)
     except RecursionError:
         raise _too_deep(text, tokens) from None
     return query
-
-
-def _too_deep(text: str, tokens: list[Token]) -> QueryTextError:
-    depth, deepest, place = 0, 0, tokens[0].start
-    for token in tokens:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if depth > deepest:
-            deepest, place = depth, token.start
-    return located(
-        text,
-        place,
-        "too-deep",
-        "the query is nested too deeply to be read",
-        "name its parts in a WITH, or leave some out",
-    )
 
 
 def _parse_spark(text: str, tokens: list[Token]) -> exp.Query:
@@ -130,55 +90,86 @@ def _parse_spark(text: str, tokens: list[Token]) -> exp.Query:
     depths: dict[int, int] = {}
     for node in trees[0].walk():
         depths[id(node)] = depth = depths.get(id(node.parent), 0) + 1
-        if depth > _DEEPEST:
-            raise RecursionError  # it would come later, in a plan
+        if depth > _MAX_DEPTH:
+            raise RecursionError  # planning would exceed Python's limit later
         if isinstance(node, _STATEMENTS):
-            raise _not_a_query(text, _token_of(node.key, tokens))
-        # What WITH names may be any statement to sqlglot, and Spark runs it at once.
+            raise _not_a_query(text, _find_token(node.key, tokens))
+        # sqlglot accepts any statement inside WITH, and Spark would execute it at once.
         if isinstance(node, exp.CTE) and not isinstance(node.this, exp.Query | exp.Values | exp.Table):
-            raise _not_a_query(text, _token_of(node.this.key, tokens))
-        # Spark's functions have names in any case, and calls are printed in capitals, also between backquotes.
+            raise _not_a_query(text, _find_token(node.this.key, tokens))
+        # Calls are printed in upper case, also in backquotes. Function names ignore case in Spark.
         if isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier):
             node.this.set("this", node.name.upper())
     return trees[0]
 
 
-def _not_a_query(text: str, token: Token) -> QueryTextError:
-    return located(
-        text,
-        token.start,
-        "not-a-query",
-        f"{token.text.upper()} is no query",
-        "only SELECT (with WITH, UNION …) is taken",
-        length=token.end - token.start + 1,
+def _attach_windows(text: str, select: exp.Query, found: list[WindowInText]) -> tuple[tuple[int, Window], ...]:
+    """Return each window with the index of the table that it follows."""
+    tables = tables_of(select)
+    windows: dict[int, Window] = {}
+    repeated = False
+    for one in found:
+        index = next((i for i, table in enumerate(tables) if one.table_end in _name_ends(table)), None)
+        if index is None:
+            problem = "this window does not follow the name of a stream"
+            raise text_error(text, one.bracket, "window-without-stream", problem, "write FROM name […]")
+        repeated |= index in windows
+        windows[index] = one.window
+    if repeated:
+        remedy = "remove one of them"
+        raise text_error(text, found[-1].bracket, "two-windows", "one stream has two windows", remedy)
+    return tuple(sorted(windows.items()))
+
+
+def _name_ends(table: exp.Table) -> set[int]:
+    """Return the last positions of a table's name and alias; a window may follow either."""
+    if not isinstance(table.this, exp.Identifier):
+        return set()  # a function call or a parameter, which cannot be a stream
+    names = [table.this, table.args.get("alias") and table.args["alias"].this]
+    return {int(name.meta["end"]) for name in names if isinstance(name, exp.Identifier) and "end" in name.meta}
+
+
+def _find_token(word: str, tokens: list[Token]) -> Token:
+    """Return the first token with this text, or the first token of all."""
+    return next((token for token in tokens if token.text.lower() == word), tokens[0])
+
+
+# Errors -----------------------------------------------------------------------------------------------------
+
+
+def _empty_query(text: str, position: int) -> QueryTextError:
+    return text_error(text, position, "empty-query", "the text holds no query", "write SELECT … FROM …")
+
+
+def _unreadable(text: str) -> QueryTextError:
+    start, mark = find_unclosed(text) or (len(text.rstrip()), "")
+    problem = f"this {mark} is never closed" if mark else "the text cannot be split into tokens"
+    return text_error(text, start, "unreadable-text", problem, "close every quote and comment", length=len(mark) or 1)
+
+
+def _too_deep(text: str, tokens: list[Token]) -> QueryTextError:
+    depth, deepest, position = 0, 0, tokens[0].start
+    for token in tokens:
+        depth += PARENTHESIS_DEPTH.get(token.token_type, 0)
+        if depth > deepest:
+            deepest, position = depth, token.start
+    return text_error(
+        text, position, "too-deep", "the query is nested too deeply", "name its parts in a WITH clause, or simplify it"
     )
 
 
-def _token_of(key: str, tokens: list[Token]) -> Token:
-    """The first token that says the word of a statement, or the first of all."""
-    return next((token for token in tokens if token.text.lower() == key), tokens[0])
+def _not_a_query(text: str, token: Token) -> QueryTextError:
+    remedy = "write a SELECT; WITH and UNION are allowed"
+    return token_error(text, token, "not-a-query", f"{token.text.upper()} is not a query", remedy)
 
 
 def _wrong_sql(text: str, tokens: list[Token], error: ParseError) -> QueryTextError:
     first = error.errors[0] if error.errors else {}
-    said = re.sub(r"Required keyword.*", "something is missing", str(first.get("description") or error)).rstrip(".")
+    reason = re.sub(r"Required keyword.*", "something is missing", str(first.get("description") or error)).rstrip(".")
     line, column = first.get("line"), first.get("col")
     at = tokens[-1]
     for token in tokens:
         if (token.line, token.col) == (line, column):
             at = token
-    return located(
-        text,
-        at.start,
-        "wrong-sql",
-        f"this is no Spark SQL: {said[:1].lower()}{said[1:]}",
-        "mend it at the caret",
-        length=at.end - at.start + 1,
-    )
-
-
-def _ends(table: exp.Table) -> set[int]:
-    if not isinstance(table.this, exp.Identifier):
-        return set()  # a call or a parameter: no stream has a name like that
-    names = [table.this, table.args.get("alias") and table.args["alias"].this]
-    return {int(name.meta["end"]) for name in names if isinstance(name, exp.Identifier) and "end" in name.meta}
+    problem = f"this is not Spark SQL: {reason[:1].lower()}{reason[1:]}"
+    return token_error(text, at, "wrong-sql", problem, "fix the SQL at the caret")

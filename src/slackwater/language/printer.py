@@ -1,4 +1,4 @@
-"""Query → text: what is printed parses to the same query again."""
+"""Prints a query as text. The text parses to an equal query."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sqlglot.errors import ErrorLevel
 
 from slackwater.language.clause import KEYWORDS
 from slackwater.language.dialect import SPARK
-from slackwater.language.spelling import FaithfulGenerator
+from slackwater.language.spark_generator import FaithfulGenerator
 from slackwater.language.tree import Extent, Measure, Precision, Query, Window, tables_of
+from slackwater.names import literal, quoted
 
 _UNITS_MS = (
     ("week", 604_800_000.0),
@@ -25,7 +26,7 @@ _WINDOW = "slackwater_window"
 
 
 class _Generator(FaithfulGenerator):
-    """Spark SQL with a table's window printed behind its name."""
+    """Spark SQL with each window printed after its table."""
 
     def table_parts(self, expression: exp.Table) -> str:
         window = expression.meta.get(_WINDOW)
@@ -34,7 +35,7 @@ class _Generator(FaithfulGenerator):
 
 
 def print_query(query: Query, *, pretty: bool = False) -> str:
-    """The text of a query; ``parse`` reads it back to an equal query.
+    """Print a query; ``parse`` turns the text into an equal query.
 
     >>> from slackwater.language import parse
     >>> print_query(parse("select max(v) from S [wattr ts, range 60 seconds] within 2% confidence 95%"))
@@ -44,48 +45,47 @@ def print_query(query: Query, *, pretty: bool = False) -> str:
     tables = tables_of(select)
     for index, window in query.windows:
         tables[index].meta[_WINDOW] = window
-    said = [
-        _Generator(dialect=SPARK, pretty=pretty, comments=False, unsupported_level=ErrorLevel.IGNORE).generate(select)
-    ]
+    generator = _Generator(dialect=SPARK, pretty=pretty, comments=False, unsupported_level=ErrorLevel.IGNORE)
+    parts = [generator.generate(select)]
     if query.with_error:
-        said.append("WITH ERROR")
+        parts.append("WITH ERROR")
     if query.precision is not None:
-        said.append(_precision(query.precision))
-    return ("\n" if pretty else " ").join(said)
+        parts.append(_precision(query.precision))
+    return ("\n" if pretty else " ").join(parts)
 
 
 def print_clause(window: Window) -> str:
-    """A window in brackets, its clauses in one order.
+    """Print a window in brackets, with its clauses in a fixed order.
 
     >>> print_clause(Window(range=Extent(100, Measure.TUPLES), drop_ratio=0.001))
     '[RANGE 100 tuples DRATIO 0.1%]'
     """
-    said = []
+    parts = []
     if window.range is not None:
-        said.append(f"RANGE {print_extent(window.range)}")
+        parts.append(f"RANGE {print_extent(window.range)}")
     if window.landmark is not None:
-        said.append(f"LANDMARK {_landmark(window.landmark)}")
+        parts.append(f"LANDMARK {_landmark(window.landmark)}")
     if window.slide is not None:
-        said.append(f"SLIDE {print_extent(window.slide)}")
+        parts.append(f"SLIDE {print_extent(window.slide)}")
     for word, column in (("WATTR", window.attribute), ("ARRIVAL", window.arrival), ("HEARTBEAT", window.heartbeat)):
         if column is not None:
-            said.append(f"{word} {_column(column)}")
+            parts.append(f"{word} {_column(column)}")
     for word, columns in (("PER", window.per), ("SOURCE", window.sources)):
         if columns:
-            said.append(f"{word} {', '.join(map(_column, columns))}")
+            parts.append(f"{word} {', '.join(map(_column, columns))}")
     if window.drop_ratio is not None:
-        said.append(f"DRATIO {print_percent(window.drop_ratio)}")
+        parts.append(f"DRATIO {print_percent(window.drop_ratio)}")
     if window.slack is not None:
-        said.append(f"SLACK {print_extent(window.slack)}")
+        parts.append(f"SLACK {print_extent(window.slack)}")
     if window.delay_ms is not None:
-        said.append(f"DELAY {print_extent(Extent(window.delay_ms, Measure.TIME))}")
+        parts.append(f"DELAY {print_extent(Extent(window.delay_ms, Measure.TIME))}")
     if window.late is not None:
-        said.append(f"LATE {window.late.name}")
-    return f"[{' '.join(said)}]"
+        parts.append(f"LATE {window.late.name}")
+    return f"[{' '.join(parts)}]"
 
 
 def print_extent(extent: Extent) -> str:
-    """An extent in the largest unit that leaves it whole.
+    """Print an extent in the largest unit that gives a whole number.
 
     >>> print_extent(Extent(90_000.0, Measure.TIME)), print_extent(Extent(60_000.0, Measure.TIME))
     ('90 seconds', '1 minute')
@@ -102,7 +102,7 @@ def print_extent(extent: Extent) -> str:
 
 
 def print_percent(share: float) -> str:
-    """A fraction as per cent, to the last digit.
+    """Print a fraction as a percentage, exact to the last digit.
 
     >>> print_percent(0.01), print_percent(0.001)
     ('1%', '0.1%')
@@ -116,13 +116,9 @@ def _precision(precision: Precision) -> str:
 
 
 def _landmark(landmark: str | float) -> str:
-    if isinstance(landmark, str):
-        escaped = landmark.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
-    return repr(landmark)
+    return literal(landmark) if isinstance(landmark, str) else repr(landmark)
 
 
 def _column(name: str) -> str:
-    if re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS:
-        return name
-    return "`" + name.replace("`", "``") + "`"
+    is_plain = re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS
+    return name if is_plain else quoted(name)

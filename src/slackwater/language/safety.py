@@ -1,10 +1,12 @@
-"""What of Spark SQL runs code of the caller's choice.
+"""Refuses Spark SQL that can run code of the author's choice.
 
-A query text may come from somebody else. ``reflect``, ``java_method`` and ``try_reflect`` call any static Java
-method, ``TRANSFORM … USING`` starts any program, and ``IDENTIFIER('…')`` can spell any of these names out of
-pieces. They are looked for by name in the whole tree (subqueries, CTEs, lateral views, any case and quoting),
-so an alias or a CTE does not hide them. ``${…}`` is looked for in the text itself, as Spark replaces it there
-before it reads a word: by a setting or a variable of the environment, or by nothing, which joins what is left.
+A query text may come from an untrusted person. ``reflect``, ``java_method`` and ``try_reflect`` call any static Java
+method, ``TRANSFORM … USING`` starts any program, and ``IDENTIFIER('…')`` can build any of these names from parts. The
+check searches the whole tree by function name: subqueries, CTEs and lateral views, in any case and quoting. An alias
+or a CTE therefore cannot hide them.
+
+``${…}`` is refused too. Spark substitutes it in the text before parsing, with a setting, an environment variable or
+nothing, so it could also build these names.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from slackwater.language.dialect import spark_sql
-from slackwater.language.text import located
+from slackwater.language.text_errors import text_error
 from slackwater.language.tree import Query
 
 CODE_FUNCTIONS = frozenset({"reflect", "java_method", "try_reflect"})
@@ -20,7 +22,7 @@ _VARIABLE = "${"
 
 
 def refuse_code(query: Query) -> None:
-    """Refuse a query that could run code.
+    """Raise ``QueryTextError`` for a query that can run code.
 
     >>> from slackwater.language import parse
     >>> parse("SELECT Reflect('java.lang.System', 'exit', 1)")
@@ -28,38 +30,39 @@ def refuse_code(query: Query) -> None:
     ...
     slackwater.errors.QueryTextError: [code-in-query] reflect runs code; ...
     """
-    # The second look is for what an escape spells: '\u0024{x}' is printed as it was understood.
+    # The printed query is searched too: an escape such as '\u0024{x}' is resolved there.
     _refuse_variables(query.text, query.text)
     _refuse_variables(query.text, spark_sql(query.select))
     for node in query.select.walk():
         name = _code_name(node)
         if name is None:
             continue
-        place = _place(node)
-        start = query.text.lower().find(name) if place is None else place
-        raise located(
+        position = _position(node)
+        start = query.text.lower().find(name) if position is None else position
+        raise text_error(
             query.text,
             max(start, 0),
             "code-in-query",
             f"{name} runs code",
-            "leave it out, or allow it (allow_code=True) if you trust the text",
+            "remove it, or pass allow_code=True if you trust the text",
             length=len(name),
         )
 
 
-def _refuse_variables(text: str, where: str) -> None:
-    if _VARIABLE in where:
-        raise located(
+def _refuse_variables(text: str, searched: str) -> None:
+    if _VARIABLE in searched:
+        raise text_error(
             text,
             max(text.find(_VARIABLE), 0),
             "variable-in-query",
-            f"Spark replaces {_VARIABLE}…}} before it reads the query, by a setting or the environment",
-            "write the value itself, or allow it (allow_code=True) if you trust the text",
+            f"Spark replaces {_VARIABLE}…}} by a setting or an environment variable before it parses the query",
+            "write the value itself, or pass allow_code=True if you trust the text",
             length=len(_VARIABLE),
         )
 
 
 def _code_name(node: exp.Expr) -> str | None:
+    """Return the lower-case name of a construct that runs code, or None."""
     if isinstance(node, exp.QueryTransform):
         return "transform"
     if isinstance(node, exp.Func):
@@ -71,7 +74,7 @@ def _code_name(node: exp.Expr) -> str | None:
     return None
 
 
-def _place(node: exp.Expr) -> int | None:
+def _position(node: exp.Expr) -> int | None:
     for inner in (node, node.this):
         if isinstance(inner, exp.Expr) and "start" in inner.meta:
             return int(inner.meta["start"])

@@ -1,4 +1,4 @@
-"""What a query says, as values: nothing here knows text positions apart from the places kept for errors."""
+"""The parsed query as plain values. Positions in the text are kept for error messages only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlglot import exp
 
 
 class Measure(enum.Enum):
-    """What an extent is counted in."""
+    """The unit of an extent: time, rows, or the numbers of a numeric windowing attribute."""
 
     TIME = "time"
     TUPLES = "tuples"
@@ -18,7 +18,7 @@ class Measure(enum.Enum):
 
 
 class Late(enum.Enum):
-    """What becomes of late rows (``LATE …``)."""
+    """How late rows are reported (``LATE …``)."""
 
     COUNT = "count"
     PANES = "panes"
@@ -39,7 +39,10 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A bracket clause. ``places`` (keyword → start and length in the text) takes no part in equality."""
+    """A bracket clause.
+
+    ``positions`` maps each keyword to the start and the length of its part of the text; equality ignores it.
+    """
 
     range: Extent | None = None
     slide: Extent | None = None
@@ -53,13 +56,13 @@ class Window:
     sources: tuple[str, ...] = ()
     heartbeat: str | None = None
     late: Late | None = None
-    places: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
+    positions: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def by_punctuations(self) -> bool:
-        """Whether ``SLACK 0`` stands beside ``DRATIO``: punctuations are asked for, and nothing is capped.
+        """Whether the clause has both ``SLACK 0`` and ``DRATIO``, which asks for punctuations and sets no cap.
 
-        Kim 2007, Section 4. Alone, ``SLACK 0`` is a fixed buffer of nothing.
+        Kim 2007, Section 4. ``SLACK 0`` without ``DRATIO`` is a fixed buffer of size 0.
         """
         return self.slack is not None and self.slack.amount == 0 and self.drop_ratio is not None
 
@@ -75,10 +78,10 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query: the tree that sqlglot made of it, the window of each stream by position, and what follows it.
+    """A query: sqlglot's syntax tree, the windows of its streams, and its trailing clauses.
 
-    ``windows`` holds, for each windowed table in the order of the text, its index among all tables of the
-    tree and its window. ``text`` is where it came from, from the character ``start`` on; both take no part in equality.
+    ``windows`` holds one pair for each table with a window: the index of the table in ``tables()``, and the window.
+    The query was parsed from ``text``, where it begins at the character ``start``; equality ignores both.
     """
 
     select: exp.Query
@@ -89,15 +92,15 @@ class Query:
     start: int = field(default=0, compare=False, repr=False)
 
     def tables(self) -> list[exp.Table]:
-        """Every table that the query reads, in the order of the tree."""
+        """Return every table that the query reads, in the order of the tree."""
         return tables_of(self.select)
 
     def windowed(self) -> list[tuple[exp.Table, Window]]:
-        """The tables with a window, in the order of the text."""
+        """Return each table that has a window, and the window."""
         tables = self.tables()
         return [(tables[index], window) for index, window in self.windows]
 
 
 def tables_of(select: exp.Query) -> list[exp.Table]:
-    """Every table in a tree, depth first, so that an index means the same table in a copy."""
+    """Return every table of a tree, depth first; an index means the same table in a copy of the tree."""
     return list(select.find_all(exp.Table, bfs=False))

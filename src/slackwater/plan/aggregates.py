@@ -1,8 +1,7 @@
-"""How an aggregate is taken apart into panes: lift, combine, lower.
+"""Decomposes an aggregate for panes: lift, combine, lower.
 
-``lift`` makes parts out of rows, ``combine`` makes parts out of parts, ``lower`` makes the answer out of parts.
-An aggregate that has no recipe cannot be merged: it is computed by the plain route, on rows copied into each of
-their windows.
+``lift`` computes parts from rows, ``combine`` merges parts, and ``lower`` computes the answer from parts. An aggregate
+without parts cannot be merged. It takes the plain route, which copies each row into each of its windows.
 """
 
 from __future__ import annotations
@@ -13,14 +12,20 @@ from sqlglot import exp
 
 from slackwater.language import spark_sql
 from slackwater.plan.functions import arguments_of, canonical_name
-from slackwater.plan.recipes import RECIPES, Recipe, distinct_exactly, distinct_nearly, percentile
+from slackwater.plan.mergeable_aggregates import (
+    MERGEABLE,
+    Decomposer,
+    approximate_distinct_count,
+    approximate_percentile,
+    distinct_count,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """One column that a pane keeps for an aggregate; ``lift`` and ``combine`` are Spark SQL.
 
-    ``exact_lift`` takes the place of ``lift`` where Spark's own aggregate is no double: of decimals and intervals.
+    ``exact_lift`` replaces ``lift`` if Spark's own aggregate does not return a double (decimals, intervals).
     """
 
     name: str
@@ -31,39 +36,47 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate of a query and its parts; without parts it cannot be merged.
+    """An aggregate of a query, in the three forms that the paths need.
 
-    ``plain`` computes it from rows at once, with the same meaning. ``operator`` is what the window operator
-    computes for it: names there, each with the number that it takes of a row, as Spark SQL (None: none, COUNT(*));
-    it is empty if the operator does not know the aggregate. ``operator_lower`` makes the answer of them.
+    - ``parts`` and ``lower``: for panes. An aggregate without parts cannot be merged.
+    - ``plain``: one Spark SQL expression over rows, with the same meaning.
+    - ``operator`` and ``operator_lower``: for the window operator. ``operator`` lists pairs of an operator's name and
+      its input as Spark SQL; the input of COUNT(*) is None. It is empty if the operator does not support the aggregate.
+
+    ``sql`` is the call as written, ``description`` explains how panes are merged.
     """
 
     sql: str
     parts: tuple[Part, ...]
     lower: str
-    words: str
+    description: str
     plain: str
     operator: tuple[tuple[str, str | None], ...] = ()
     operator_lower: str = "{0}"
 
     @property
     def mergeable(self) -> bool:
-        """Whether panes can be combined to it."""
+        """Whether the aggregate can be merged from panes."""
         return bool(self.parts)
 
 
 def column_of(number: int) -> str:
-    """The column that holds the answer of a query's aggregate, by its number."""
+    """Return the name of the column that holds the aggregate with this number."""
     return f"aggregate_{number}"
 
 
-_OF_NULLS = ("FIRST", "LAST", "ANY_VALUE")
+def part_names(index: int, count: int) -> list[str]:
+    """Return the column names of ``count`` parts of the aggregate at ``index``."""
+    return [f"part_{index}_{i}" for i in range(count)]
+
+
+_TAKES_IGNORE_NULLS = ("FIRST", "LAST", "ANY_VALUE")
 _UNMERGEABLE = "cannot be merged: rows are copied into each of their windows"
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    """A call of an aggregate, and what stands behind it."""
+class _AggregateCall:
+    """A call of an aggregate without its modifiers (FILTER, IGNORE NULLS, WITHIN GROUP), and the modifiers."""
 
     call: exp.Expr
     condition: str | None
@@ -71,7 +84,7 @@ class _Call:
     ordered: bool
 
     @classmethod
-    def of(cls, node: exp.Expr) -> _Call:
+    def from_node(cls, node: exp.Expr) -> _AggregateCall:
         condition, ignores_nulls, ordered = None, False, False
         while isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
             if isinstance(node, exp.Filter):
@@ -85,75 +98,81 @@ class _Call:
             node = exp.Anonymous(this=canonical_name(node), expressions=arguments_of(node)[:1])
         return cls(node, condition, ignores_nulls, ordered)
 
+    @property
+    def sql(self) -> str:
+        """The call in the order that Spark accepts: FILTER comes before IGNORE NULLS."""
+        call = self.call
+        if self.ordered:
+            call = call.parent or call
+        filtered = "" if self.condition is None else f" FILTER (WHERE {self.condition})"
+        return f"{spark_sql(call)}{filtered}{' IGNORE NULLS' if self.ignores_nulls else ''}"
+
 
 def nulls_argument(call: exp.Expr) -> exp.Expr | None:
-    """What says in ``FIRST(v, true)``, another word for ``FIRST(v) IGNORE NULLS``, whether nulls are skipped."""
+    """Return the second argument of ``FIRST(v, true)``, which means ``FIRST(v) IGNORE NULLS``, or None."""
     while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
         call = call.this
-    arguments = arguments_of(call) if canonical_name(call) in _OF_NULLS else []
+    arguments = arguments_of(call) if canonical_name(call) in _TAKES_IGNORE_NULLS else []
     return arguments[1] if len(arguments) == 2 else None
 
 
-def take_apart(node: exp.Expr, index: int, attribute: str) -> Aggregate:
-    """The aggregate at ``node`` with its parts; ``attribute`` is the windowing attribute as SQL.
+def decompose_aggregate(node: exp.Expr, index: int, attribute: str) -> Aggregate:
+    """Decompose the aggregate call at ``node``.
+
+    ``index`` numbers the aggregates of a query, ``attribute`` is the windowing attribute as SQL.
 
     >>> import sqlglot
-    >>> take_apart(sqlglot.parse_one("AVG(v)", read="spark"), 0, "ts").lower
+    >>> decompose_aggregate(sqlglot.parse_one("AVG(v)", read="spark"), 0, "ts").lower
     'TRY_DIVIDE(part_0_0, part_0_1)'
     """
-    sql = spark_sql(node)
-    said = _Call.of(node)
-    call, condition = said.call, said.condition
-    name, arguments = canonical_name(call), ", ".join(spark_sql(a) for a in arguments_of(call))
-    recipe = _recipe(said, name)
-    if recipe is None:
-        return Aggregate(sql, (), "", _UNMERGEABLE, _in_order(said))
+    modified = _AggregateCall.from_node(node)
+    call, condition = modified.call, modified.condition
+    name = canonical_name(call)
+    unmergeable = Aggregate(spark_sql(node), (), "", _UNMERGEABLE, modified.sql)
+    decomposer = _find_decomposer(modified, name)
+    if decomposer is None:
+        return unmergeable
     distinct = call.this.expressions if isinstance(call.this, exp.Distinct) else []
-    if distinct:
-        arguments = spark_sql(distinct[0])
-    pairs, lower, words = recipe(arguments, attribute)
-    if said.ignores_nulls:
-        there = f"({arguments}) IS NOT NULL"
-        condition = there if condition is None else f"({condition}) AND {there}"
-    if condition is not None and pairs[0][0].startswith("NAMED_STRUCT"):
-        return Aggregate(sql, (), "", _UNMERGEABLE, _in_order(said))
+    arguments = spark_sql(distinct[0]) if distinct else ", ".join(spark_sql(a) for a in arguments_of(call))
+    found = decomposer(arguments, attribute)
+    if modified.ignores_nulls:
+        not_null = f"({arguments}) IS NOT NULL"
+        condition = not_null if condition is None else f"({condition}) AND {not_null}"
+    if condition is not None and not found.filterable:
+        return unmergeable
     filtered = "" if condition is None else f" FILTER (WHERE {condition})"
-    names = [f"part_{index}_{i}" for i in range(len(pairs))]
+    names = part_names(index, len(found.parts))
     parts = tuple(
-        Part(part, lift + filtered, combine.format(part), *(f"{other}{filtered}" for other in others))
-        for part, (lift, combine, *others) in zip(names, pairs, strict=True)
+        Part(
+            column,
+            part.lift + filtered,
+            part.combine.format(column),
+            None if part.exact_lift is None else part.exact_lift + filtered,
+        )
+        for column, part in zip(names, found.parts, strict=True)
     )
-    # What means something else here than in Spark, or what Spark cannot do over a stream, is computed by its parts.
-    plain = lower.format(parts[0].lift) if distinct or name in ("FIRST", "LAST") else _in_order(said)
-    operator = () if distinct or said.ignores_nulls else _operator(name, call, condition)
-    return Aggregate(sql, parts, lower.format(*names), f"in panes: {words}", plain, operator)
+    # FIRST and LAST have another meaning in Spark, and Spark refuses DISTINCT over a stream: use the parts instead.
+    plain = found.lower.format(parts[0].lift) if distinct or name in ("FIRST", "LAST") else modified.sql
+    operator = () if distinct or modified.ignores_nulls else _operator(name, call, condition)
+    description = f"in panes: {found.description}"
+    return Aggregate(spark_sql(node), parts, found.lower.format(*names), description, plain, operator)
 
 
-def _recipe(said: _Call, name: str) -> Recipe | None:
-    call = said.call
-    if said.ordered or (said.ignores_nulls and name not in _OF_NULLS):
+def _find_decomposer(modified: _AggregateCall, name: str) -> Decomposer | None:
+    call = modified.call
+    if modified.ordered or (modified.ignores_nulls and name not in _TAKES_IGNORE_NULLS):
         return None
     if isinstance(call, exp.Count) and isinstance(call.this, exp.Distinct):
-        # Spark refuses DISTINCT over a stream; the size of a set is the same number.
-        return distinct_exactly if len(call.this.expressions) == 1 else None
+        return distinct_count if len(call.this.expressions) == 1 else None
     if call.find(exp.Distinct, exp.Order, exp.HavingMax) is not None:
         return None
     if isinstance(call, exp.ApproxQuantile):
-        return percentile(call)
+        return approximate_percentile(call)
     if isinstance(call, exp.ApproxDistinct):
-        return distinct_nearly(call)
+        return approximate_distinct_count(call)
     if len(arguments_of(call)) != 1 and name != "COUNT":
         return None
-    return RECIPES.get(name)
-
-
-def _in_order(said: _Call) -> str:
-    """The call as Spark reads it: FILTER stands before IGNORE NULLS, and not behind it."""
-    call = said.call
-    if said.ordered:
-        call = call.parent or call
-    filtered = "" if said.condition is None else f" FILTER (WHERE {said.condition})"
-    return f"{spark_sql(call)}{filtered}{' IGNORE NULLS' if said.ignores_nulls else ''}"
+    return MERGEABLE.get(name)
 
 
 _OPERATOR_NAMES = {
@@ -176,7 +195,7 @@ _OPERATOR_NAMES = {
 
 
 def _operator(name: str, call: exp.Expr, condition: str | None) -> tuple[tuple[str, str | None], ...]:
-    """The aggregate in the window operator: its name there, and its input (None: none, COUNT(*))."""
+    """Return the aggregate's name in the window operator and its input; nothing if the operator does not support it."""
     known = _OPERATOR_NAMES.get(name)
     arguments = [spark_sql(argument) for argument in arguments_of(call)]
     if known is None or not arguments or any(isinstance(a, exp.Column) and a.is_star for a in arguments_of(call)):

@@ -1,4 +1,4 @@
-"""What is known about the streams that a query names: maybe nothing, and then less can be checked."""
+"""Known streams and their columns. The planner checks less for a stream that is not in the catalog."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from sqlglot.errors import ParseError
 from slackwater.errors import InvalidData
 from slackwater.language import Measure
 
-# A TIMESTAMP_NTZ is no instant: which one it means depends on a zone that it does not have.
+# TIMESTAMP_NTZ is excluded: it has no time zone and therefore does not determine an instant.
 _TIME_TYPES = {exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ}
 _NUMBER_TYPES = {exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT}
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream by name: its columns (name → what it orders by, or None), and the time column it was given with."""
+    """A stream: its name, its columns, and its time column if it was registered with one.
+
+    ``columns`` maps each name to what the column can order the stream by, or to None.
+    """
 
     name: str
     columns: Mapping[str, Measure | None]
     time: str | None = None
 
     def column(self, name: str) -> str | None:
-        """The column of that name as the stream spells it."""
+        """Return the column of that name, in any case, as the stream spells it, or None."""
         return next((column for column in self.columns if column.lower() == name.lower()), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Streams by name, in any case.
+    """Streams by name; names ignore case.
 
     >>> Catalog.from_sql("CREATE TABLE Sensors (ts TIMESTAMP, value DOUBLE)").find("sensors").time
     'ts'
@@ -41,30 +44,30 @@ class Catalog:
     streams: Mapping[str, Stream] = field(default_factory=dict)
 
     def find(self, name: str) -> Stream | None:
-        """The stream of that name, or None if nothing is known about it."""
+        """Return the stream of that name, or None."""
         return self.streams.get(name.lower())
 
     @classmethod
     def of(cls, *streams: Stream) -> Catalog:
-        """A catalog of these streams."""
+        """Make a catalog of these streams."""
         return cls({stream.name.lower(): stream for stream in streams})
 
     @classmethod
     def from_sql(cls, text: str) -> Catalog:
-        """A catalog from ``CREATE TABLE name (column TYPE, …)``; the first timestamp column is the time column."""
+        """Make a catalog from ``CREATE TABLE name (column TYPE, …)``; the first timestamp column is the time column."""
         try:
             trees = [tree for tree in sqlglot.parse(text, read="spark") if tree is not None]
         except ParseError as error:
-            raise InvalidData(
-                "wrong-schema", f"the schema is no Spark SQL ({error.errors[0]['description']})", "write CREATE TABLE …"
-            ) from error
+            problem = f"the schema is not Spark SQL ({error.errors[0]['description']})"
+            raise InvalidData("wrong-schema", problem, "write CREATE TABLE …") from error
         streams = []
         for tree in trees:
             if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
-                raise InvalidData("wrong-schema", f"{tree.sql()[:60]!r} is no schema", "write CREATE TABLE name (…)")
+                problem = f"{tree.sql()[:60]!r} does not create a table"
+                raise InvalidData("wrong-schema", problem, "write CREATE TABLE name (…)")
             untyped = next((one for one in tree.this.expressions if not isinstance(one, exp.ColumnDef)), None)
             if untyped is not None:
-                raise InvalidData("wrong-schema", f"{untyped.sql()!r} is no column with a type", "write name TYPE")
+                raise InvalidData("wrong-schema", f"{untyped.sql()!r} is not a column with a type", "write name TYPE")
             columns = {column.name: measure_of(column.kind) for column in tree.this.expressions}
             time = next((name for name, measure in columns.items() if measure is Measure.TIME), None)
             streams.append(Stream(tree.this.this.name, columns, time))
@@ -72,7 +75,7 @@ class Catalog:
 
 
 def measure_of(kind: exp.DataType | None) -> Measure | None:
-    """What a column of that type can order a stream by: a time, a number, or nothing."""
+    """Return what a column of this type can order a stream by: time, number, or None."""
     if kind is None:
         return None
     if kind.this in _TIME_TYPES:

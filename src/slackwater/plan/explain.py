@@ -1,21 +1,23 @@
-"""A plan as stable text: what will be done, what it promises, what it costs."""
+"""Prints a plan as stable text: how it is computed, what it promises, what it costs."""
 
 from __future__ import annotations
 
-from slackwater.language import Late, Measure, print_query
+from slackwater.language import Late, Measure, Precision, Query, print_query
 from slackwater.language.printer import print_extent
+from slackwater.plan.catalog import Catalog
 from slackwater.plan.plan import Kind, Path, Plan
+from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.units import duration_text, percent
 
 _LATE = {
     Late.COUNT: "counted in the ledger (LATE COUNT)",
     Late.PANES: "published as partial aggregates of the windows they missed, marked late (LATE PANES)",
-    Late.ROWS: "delivered beside the results, with the windows missed and by how much (LATE ROWS)",
+    Late.ROWS: "added to the results, with the windows they missed and by how much (LATE ROWS)",
 }
 
 
 def explain(plan: Plan) -> str:
-    """The plan as text: one fact a line, the same text for the same plan.
+    """Print a plan, one fact per line. Equal plans give equal texts.
 
     >>> from slackwater.language import parse
     >>> from slackwater.plan import make_plan
@@ -30,23 +32,70 @@ def explain(plan: Plan) -> str:
         ("path", _path(plan)),
     ]
     for number, aggregate in enumerate(plan.aggregates):
-        words = aggregate.words if plan.path is Path.NATIVE else "by the window operator"
-        lines.append(("aggregates" if number == 0 else "", f"{aggregate.sql}: {words}"))
+        how = aggregate.description if plan.path is Path.NATIVE else "by the window operator"
+        lines.append(("aggregates" if number == 0 else "", f"{aggregate.sql}: {how}"))
     lines += [("promise", _promise(plan)), ("method", _method(plan))]
     if plan.window.slack is not None:
         lines.append(("slack", _slack(plan)))
     if plan.window.sources:
-        lines.append(("sources", f"a front for each of {', '.join(plan.window.sources)}; the lowest leads"))
+        lines.append(("sources", f"one front per {', '.join(plan.window.sources)}; the lowest one moves the heartbeat"))
     lines += [("arrival", _arrival(plan)), ("late rows", _LATE[plan.late])]
     if plan.window.delay_ms is not None:
         lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}"))
     if plan.query.precision is not None:
-        precision = plan.query.precision
-        bound = percent(precision.bound) if precision.relative else f"{precision.bound:g}"
-        lines.append(("precision", f"within {bound} at {percent(precision.confidence)} confidence"))
+        lines.append(("precision", _precision(plan.query.precision)))
     lines += [("cost", _cost(plan)), ("results", _results(plan))]
     lines += [("note", note) for note in plan.notes]
+    return _join(lines)
+
+
+def explain_standing(query: Query, catalog: Catalog, stream: str | None = None, value: str | None = None) -> str:
+    """Print a standing query, one fact per line.
+
+    ``stream`` defaults to the table with a window, else to the first table. ``value`` is the value column that the
+    stream was registered with, if any.
+    """
+    windowed = query.windowed()
+    name = stream or (windowed[0][0] if windowed else query.tables()[0]).name
+    known = catalog.find(name)
+    shape = standing_shape(query, name, None if known is None else list(known.columns), value)
+    time = shape.time or (None if known is None else known.time) or "its time column"
+    assert query.precision is not None
+    weights = "every stream that passes the filter is a member of its group"
+    if shape.table is not None and shape.join is not None:
+        weights = f"{shape.table}, by {shape.join[0]}: {shape.weight}"
+    return _join(
+        [
+            ("query", print_query(query)),
+            ("stream", f"{shape.stream}, ordered by {time}"),
+            ("aggregate", _standing_aggregate(shape)),
+            ("window", _standing_window(shape)),
+            ("weights", weights),
+            ("path", "standing: evaluated when the answer may have left its bound, not at every tick"),
+            ("precision", _precision(query.precision)),
+            ("results", ", ".join([*(key for key, _ in shape.keys), "at", shape.result, *ANSWER_COLUMNS])),
+        ]
+    )
+
+
+def _standing_aggregate(shape: StandingShape) -> str:
+    linear = f"{'average' if shape.average else 'sum'} of {shape.value}" if shape.counts is None else "count of streams"
+    return linear if shape.extreme is None else f"{shape.extreme} of the {linear}"
+
+
+def _standing_window(shape: StandingShape) -> str:
+    if shape.extreme is None:
+        return "the newest values"
+    return f"since {shape.landmark}" if shape.window_ms is None else f"the last {duration_text(shape.window_ms)}"
+
+
+def _join(lines: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<11} {text}" for name, text in lines) + "\n"
+
+
+def _precision(precision: Precision) -> str:
+    bound = percent(precision.bound) if precision.relative else f"{precision.bound:g}"
+    return f"within {bound} at {percent(precision.confidence)} confidence"
 
 
 def _window(plan: Plan) -> str:
@@ -66,34 +115,34 @@ def _window(plan: Plan) -> str:
             rows = f"per {', '.join(window.per)}" + (f", {rows}" if narrowed else "")
         return f"the last {length} {rows}, " + (f"every {step}" if step else "one result per row")
     if plan.kind is Kind.LANDMARK:
-        steps = f"a result for every {step} in which rows came" if step else "one result per row"
+        steps = f"one result for every {step} with rows" if step else "one result per row"
         return f"landmark, from {window.landmark} on, {steps}"
-    return "none: rows under the promise"
+    return "none: rows pass under the promise"
 
 
 def _path(plan: Plan) -> str:
     if plan.path is Path.ROWS:
-        return "rows: the heartbeat is Spark's watermark, the query is Spark's own"
+        return "rows: the heartbeat is Spark's watermark, and Spark runs the query"
     if plan.path is Path.ORDERED:
         where = "in shards" if plan.sharded else "in one shard"
         if plan.panes_where_read:
-            return f"ordered: panes are made where rows are read, the window operator adds them up, {where}"
+            return f"ordered: panes are built where rows are read, the window operator merges them, {where}"
         return f"ordered: the window operator, {where}"
     if not plan.in_panes:
-        return "native: Spark aggregates rows copied into their windows (the plain route)"
+        return "native: Spark copies each row into its windows and aggregates them (the plain route)"
     if plan.kind is Kind.TUMBLING:
         return "native: Spark aggregates by window"
     assert plan.pane is not None
     panes = f"native: Spark aggregates panes of {print_extent(plan.pane)}, {plan.panes_per_window} make a window"
-    together = plan.windows_per_segment
-    return f"{panes}; what {together} neighbours share is put together first" if together else panes
+    windows = plan.windows_per_segment
+    return f"{panes}; panes that {windows} neighbouring windows share are merged first" if windows else panes
 
 
 def _promise(plan: Plan) -> str:
     if plan.window.heartbeat is not None:
-        return "the stream's own: its heartbeats say what is complete"
+        return "made by the stream: its heartbeats mark what is complete"
     if not plan.promise.drop_ratio:
-        return "best effort: none is claimed"
+        return "best effort: no promise"
     return f"at most {percent(plan.promise.drop_ratio)} of the rows are late"
 
 
@@ -104,7 +153,7 @@ def _method(plan: Plan) -> str:
 def _arrival(plan: Plan) -> str:
     arrival = plan.window.arrival
     if arrival is not None and plan.measure is Measure.NUMBER:
-        return f"{arrival}, for DELAY and replays alone: the heartbeat goes by {plan.attribute}"
+        return f"{arrival}, used by DELAY and replays only: the heartbeat follows {plan.attribute}"
     return arrival or "the time of the micro-batch"
 
 
@@ -112,38 +161,38 @@ def _slack(plan: Plan) -> str:
     assert plan.window.slack is not None
     slack = print_extent(plan.window.slack)
     if plan.window.by_punctuations:
-        return "0: punctuation mode, nothing is held back to be put in order"
+        return "0: punctuation mode, no row is held back to be sorted"
     if plan.window.slack.amount == 0:
-        return "0: nothing is held back, every row out of order is late"
+        return "0: no row is held back, and every row out of order is late"
     if plan.window.drop_ratio is None:
         return f"{slack}: rows further out of order are late"
-    return f"at most {slack} are held back; this wins over the drop ratio"
+    return f"at most {slack} are held back; this limit takes precedence over the drop ratio"
 
 
 def _cost(plan: Plan) -> str:
     if plan.path is Path.ROWS:
-        return "what Spark's own watermark costs"
+        return "the same as Spark's own watermark"
     if plan.panes_where_read:
-        return "a few numbers per group and aggregate, and the panes of the wait; each row is touched once"
+        return "state: a few numbers per group and aggregate, and the panes of the wait; each row is touched once"
     if plan.kind is Kind.LANDMARK:
-        return "a few numbers per group and aggregate, and the rows of the wait; each row is sorted once"
+        return "state: a few numbers per group and aggregate, and the rows of the wait; each row is sorted once"
     if plan.path is Path.ORDERED:
-        return "rows of one window and of the wait are kept; each row is sorted once"
+        return "state: the rows of one window and of the wait; each row is sorted once"
     if plan.kind is Kind.TUMBLING:
         return "state: one entry per group and open window; each row is touched once"
     if plan.in_panes:
-        together, windows = plan.windows_per_segment, plan.windows_per_row
-        dealt = f", each pane some {together + windows / together:.0f} times" if together else ""
+        segment, windows = plan.windows_per_segment, plan.windows_per_row
+        copies = f", each pane about {segment + windows / segment:.0f} times" if segment else ""
         return (
             f"state: one entry per group and open pane, and per group and open window ({windows:g}); "
-            f"each row is touched once{dealt}"
+            f"each row is touched once{copies}"
         )
     return f"state: one entry per group and open window; each row is touched {plan.windows_per_row:g} times"
 
 
 def _results(plan: Plan) -> str:
     if plan.shape is None:
-        return "what is selected"
+        return "the selected columns"
     late = ["late", "parts"] if plan.late is Late.PANES else []
     columns = [name for name, _ in plan.shape.outputs if name not in ("window_start", "window_end")]
     if plan.late is Late.ROWS:

@@ -1,4 +1,4 @@
-"""The aggregate functions of Spark, by any of their names."""
+"""Spark's aggregate functions and their synonyms."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ AGGREGATES = frozenset({
     "vector_sum",
 })
 # fmt: on
-"""What Spark 4.3 has registered; GROUPING and GROUPING_ID go with CUBE, and MEASURE with views of its own."""
+"""The aggregates of Spark 4.3, without GROUPING and GROUPING_ID (for CUBE) and MEASURE (for metric views)."""
 
-_ONE_NAME = {
+_CANONICAL_NAMES = {
     "mean": "AVG",
     "every": "BOOL_AND",
     "some": "BOOL_OR",
@@ -37,19 +37,19 @@ _ONE_NAME = {
     "approx_percentile": "PERCENTILE_APPROX",
     "var_samp": "VARIANCE",
 }
-_WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+_MODIFIERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate function, with all that stands behind it (FILTER, WITHIN GROUP …).
+    """Test whether a node is a call of an aggregate function, with or without modifiers (FILTER, WITHIN GROUP …).
 
     >>> import sqlglot
     >>> is_aggregate(sqlglot.parse_one("mean(x)", read="spark")), is_aggregate(sqlglot.parse_one("abs(x)"))
     (True, False)
     """
-    if isinstance(node, _WRAPPERS):
+    if isinstance(node, _MODIFIERS):
         return is_aggregate(node.this)
-    if isinstance(node, exp.Any):  # and not x LIKE ANY ('a', 'b'), nor a query
+    if isinstance(node, exp.Any):  # excludes x LIKE ANY ('a', 'b') and ANY of a subquery
         return isinstance(node.this, exp.Paren) and not isinstance(node.parent, exp.Like | exp.ILike)
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in AGGREGATES
@@ -57,18 +57,18 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def canonical_name(call: exp.Expr) -> str:
-    """The one name of an aggregate that has several in Spark.
+    """Return one name for an aggregate that has several in Spark.
 
     >>> import sqlglot
     >>> canonical_name(sqlglot.parse_one("mean(x)", read="spark"))
     'AVG'
     """
     name = spark_sql(call).partition("(")[0].strip()
-    return _ONE_NAME.get(name.lower(), name.upper())
+    return _CANONICAL_NAMES.get(name.lower(), name.upper())
 
 
 def arguments_of(call: exp.Expr) -> list[exp.Expr]:
-    """What a call takes, in order.
+    """Return the arguments of a call, in order.
 
     >>> import sqlglot
     >>> [str(argument) for argument in arguments_of(sqlglot.parse_one("COUNT(a, b)", read="spark"))]

@@ -1,4 +1,4 @@
-"""The names of tables, as a query has them."""
+"""Names of tables in a query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slackwater.language import spark_sql
 
 
 def table_name(table: exp.Table) -> str:
-    """A table's name as Spark SQL reads it, with its database and its quotes, without alias and window.
+    """Return a table's name as Spark SQL, with its database and its quotes, without alias and window.
 
     >>> import sqlglot
     >>> table_name(sqlglot.parse_one("SELECT 1 FROM db.`the AS table` AS t", read="spark").find(exp.Table))

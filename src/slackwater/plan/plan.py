@@ -1,4 +1,4 @@
-"""A checked plan: everything that is decided before Spark is touched."""
+"""The checked plan of a query: every decision that is made before Spark is used."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from slackwater.language import Extent, Late, Measure, Query, Window
 from slackwater.plan.aggregates import Aggregate
-from slackwater.plan.slotted import Slotted
+from slackwater.plan.sql_template import SqlTemplate
 from slackwater.promises import Completeness
 
-_MANY_WINDOWS = 120
+_MIN_WINDOWS_FOR_SEGMENTS = 120
 
 
 class Path(enum.Enum):
-    """Who computes the windows."""
+    """What computes the windows."""
 
-    NATIVE = "native"  # Spark's own aggregation, by window id, under the heartbeat
-    ORDERED = "ordered"  # the window operator, over rows in order
-    ROWS = "rows"  # no window: the promise alone, and Spark as ever
+    NATIVE = "native"  # Spark's aggregation by window, with the heartbeat as watermark
+    ORDERED = "ordered"  # the window operator, over sorted rows
+    ROWS = "rows"  # no window: Spark runs the query on rows under the promise
 
 
 class Kind(enum.Enum):
@@ -35,11 +35,15 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The SELECT around the windowed stream, taken apart; expressions are Spark SQL.
+    """The parts of the SELECT that reads the windowed stream. Expressions are Spark SQL.
 
-    ``outputs`` are (name, expression over keys and aggregates, each a column of its own); ``plain_outputs`` the same
-    with the aggregates computed from rows at once.
-    ``key_names`` are the columns that carry the group keys.
+    - ``keys``: the group keys; ``key_names``: the columns that hold them.
+    - ``outputs``: pairs of name and expression over ``key_names`` and the columns of the aggregates.
+    - ``plain_outputs``, ``plain_having``: the same as expressions over rows, for the plain route.
+    - ``hint``: ``/*+ … */`` and a space, or an empty string.
+    - ``source``: ``FROM … WHERE …`` with a placeholder for the stream; ``alias``: the stream's name in it.
+    - ``narrowed``: whether WHERE or a join comes between the stream and the window.
+    - ``outer``: the query around this SELECT with a placeholder for its result, or None.
     """
 
     keys: tuple[str, ...]
@@ -48,20 +52,24 @@ class Shape:
     plain_outputs: tuple[tuple[str, str], ...]
     having: str | None
     plain_having: str | None
-    hint: str  # "/*+ … */ ", or nothing
-    source: Slotted  # "FROM … WHERE …", with a place for the stream
+    hint: str
+    source: SqlTemplate
     alias: str
-    narrowed: bool  # whether WHERE or a join stands between the stream and the window
-    outer: Slotted | None  # the query around this SELECT, with a place for its result; None if there is none
+    narrowed: bool
+    outer: SqlTemplate | None
 
     def selecting(self, selected: str, view: str) -> str:
-        """A SELECT of something else from the same rows, which are those of ``view``."""
-        return f"SELECT {self.hint}{selected} {self.source.filled(view)}"
+        """Return a SELECT of ``selected`` from the same source, with ``view`` as the stream."""
+        return f"SELECT {self.hint}{selected} {self.source.fill(view)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be done for a query, and what it promises."""
+    """How a query will be computed, and what it promises.
+
+    ``pane``, ``panes_per_window`` and ``windows_per_row`` are set for tumbling and sliding windows only.
+    ``sharded`` tells whether groups are distributed over several shards. ``notes`` are remarks for ``explain``.
+    """
 
     query: Query
     stream: str
@@ -84,21 +92,25 @@ class Plan:
 
     @property
     def in_panes(self) -> bool:
-        """Whether overlapping windows share panes: every aggregate can be merged."""
+        """Whether windows are merged from panes, which needs that every aggregate is mergeable."""
         return self.path is Path.NATIVE and all(aggregate.mergeable for aggregate in self.aggregates)
 
     @property
     def windows_per_segment(self) -> int:
-        """How many windows are put in a block, whose panes are put together first; 0 if panes go into windows at once.
+        """How many neighbouring windows share one segment; 0 if panes are merged into windows directly.
 
-        With m windows a block, a pane goes into m + n/m segments instead of n windows: least at the root of n. Below
-        some overlap the aggregation that it takes costs more than it spares.
+        A pane that is in n windows is copied n times. With segments of m windows it is copied m + n/m times, which is
+        smallest for m = √n. Segments need a further aggregation, which pays off only if windows overlap a lot.
         """
-        return round(math.sqrt(self.windows_per_row)) if self.in_panes and self.windows_per_row >= _MANY_WINDOWS else 0
+        return (
+            round(math.sqrt(self.windows_per_row))
+            if self.in_panes and self.windows_per_row >= _MIN_WINDOWS_FOR_SEGMENTS
+            else 0
+        )
 
     @property
     def panes_where_read(self) -> bool:
-        """Whether the ordered path takes panes that are made where rows are read: only what needs no order."""
+        """Whether the ordered path gets panes that are built where rows are read, as the aggregates need no order."""
         names = [name for aggregate in self.aggregates for name, _ in aggregate.operator]
         stepwise = self.kind is Kind.LANDMARK and self.window.slide is not None and not self.method_options
         return stepwise and "first" not in names and "last" not in names

@@ -1,6 +1,6 @@
-"""Expressions of a SELECT, rewritten: names spelled out, keys and aggregates replaced by what carries them.
+"""Rewrites expressions of a SELECT: replaces names of outputs, group keys and aggregates.
 
-A query within the query is left alone: its aggregates, its names and its columns are its own.
+Subqueries are not rewritten. Their names, columns and aggregates are their own.
 """
 
 from __future__ import annotations
@@ -15,82 +15,90 @@ from slackwater.plan.functions import is_aggregate
 WINDOW_COLUMNS = ("window_start", "window_end")
 
 
-def key_number(node: exp.Expr, keys: list[exp.Expr]) -> int | None:
-    """Which key a node is; a column may leave out its table."""
-    for number, key in enumerate(keys):
-        if type(node) is type(key) and _folded(node) == _folded(key):
-            return number
+def key_index(node: exp.Expr, keys: list[exp.Expr]) -> int | None:
+    """Return the index of the key that equals the node, or None. A column may omit its table."""
+    for index, key in enumerate(keys):
+        if type(node) is type(key) and _normalized(node) == _normalized(key):
+            return index
         if isinstance(node, exp.Column) and isinstance(key, exp.Column) and node.name.lower() == key.name.lower():
             tables = {t.lower() for t in (node.table, key.table) if t}
             if len(tables) < 2:
-                return number
+                return index
     return None
 
 
 def key_field(node: exp.Expr, keys: list[exp.Expr]) -> tuple[int, list[exp.Expr]] | None:
-    """Of which key a column is a field, and by which names: ``payload.kind`` where ``payload`` is a key."""
+    """Return the index of the key that a column is a field of, and the path of the field, or None.
+
+    If ``payload`` is a key, ``payload.kind`` is a field of it.
+    """
     if not isinstance(node, exp.Column):
         return None
     parts = [part.name.lower() for part in node.parts]
-    for number, key in enumerate(keys):
+    for index, key in enumerate(keys):
         whole = [part.name.lower() for part in key.parts] if isinstance(key, exp.Column) else []
-        for said in (whole, whole[-1:]):
-            if said and len(parts) > len(said) and parts[: len(said)] == said:
-                return number, node.parts[len(said) :]
+        for prefix in (whole, whole[-1:]):
+            if prefix and len(parts) > len(prefix) and parts[: len(prefix)] == prefix:
+                return index, node.parts[len(prefix) :]
     return None
 
 
 def aggregate_calls(root: exp.Expr, keys: list[exp.Expr]) -> list[exp.Expr]:
-    """The aggregate calls below ``root``, outermost first, keys left out."""
-    if key_number(root, keys) is not None:
+    """Return the outermost aggregate calls in ``root``, except those inside keys."""
+    if key_index(root, keys) is not None:
         return []
     if is_aggregate(root):
         return [root]
-    return [call for child in _own(root) for call in aggregate_calls(child, keys)]
+    return [call for child in _children(root) for call in aggregate_calls(child, keys)]
 
 
-def spelled_out(body: exp.Expr, named: Mapping[str, exp.Expr], keys: list[exp.Expr]) -> exp.Expr:
-    """``body`` with the names of outputs replaced by what they stand for.
+def replace_output_names(body: exp.Expr, named: Mapping[str, exp.Expr], keys: list[exp.Expr]) -> exp.Expr:
+    """Return ``body`` with names of outputs replaced by their expressions.
 
-    Keys go first. Within an aggregate a name is a column of the input, as in Spark.
+    Keys take precedence. Inside an aggregate a name is a column of the input, as in Spark.
     """
 
-    def spell(node: exp.Expr) -> exp.Expr | None:
-        if key_number(node, keys) is not None or is_aggregate(node):
+    def replace_name(node: exp.Expr) -> exp.Expr | None:
+        if key_index(node, keys) is not None or is_aggregate(node):
             return node
         if isinstance(node, exp.Column) and not node.table and node.name.lower() in named:
             return exp.Paren(this=named[node.name.lower()].copy())
         return None
 
-    return _replaced(body.copy(), spell)
+    return _replace(body.copy(), replace_name)
 
 
-def rewritten(body: exp.Expr, keys: list[exp.Expr], names: list[str], calls: list[exp.Expr], values: list[str]) -> str:
-    """``body`` with the columns that carry keys in the place of keys, and ``values`` in the place of aggregates."""
+def replace_keys_and_calls(
+    body: exp.Expr, keys: list[exp.Expr], key_names: list[str], calls: list[exp.Expr], values: list[str]
+) -> str:
+    """Return ``body`` as SQL, with keys replaced by ``key_names`` and aggregate calls by ``values``.
 
-    def carry(node: exp.Expr) -> exp.Expr | None:
-        number = key_number(node, keys)
-        if number is not None:
-            return exp.column(names[number]) if names else node
+    Without ``key_names``, keys stay as they are.
+    """
+
+    def replace_node(node: exp.Expr) -> exp.Expr | None:
+        index = key_index(node, keys)
+        if index is not None:
+            return exp.column(key_names[index]) if key_names else node
         field = key_field(node, keys)
         if field is not None:
             inner = [part.copy() for part in field[1]]
-            return exp.Dot.build([exp.column(names[field[0]]), *inner]) if names else node
+            return exp.Dot.build([exp.column(key_names[field[0]]), *inner]) if key_names else node
         if node in calls:
             return exp.Paren(this=exp.Var(this=values[calls.index(node)]))
         return None
 
-    return spark_sql(_replaced(body.copy(), carry))
+    return spark_sql(_replace(body.copy(), replace_node))
 
 
-def loose_columns(
+def ungrouped_columns(
     body: exp.Expr, keys: list[exp.Expr], calls: list[exp.Expr], bound: frozenset[str] = frozenset()
 ) -> Iterator[exp.Expr]:
-    """The columns of ``body`` that are neither keys nor aggregated: nothing says which row's value is meant.
+    """Yield the columns of ``body`` that are neither keys nor aggregated, so that their value is not determined.
 
-    ``bound`` are the names that a function within the expression (``x -> x + 1``) gives.
+    ``bound`` are the parameters of the enclosing lambda functions (``x -> x + 1``).
     """
-    if key_number(body, keys) is not None or key_field(body, keys) is not None or body in calls:
+    if key_index(body, keys) is not None or key_field(body, keys) is not None or body in calls:
         return
     if isinstance(body, exp.Star):
         yield body
@@ -101,30 +109,30 @@ def loose_columns(
         return
     if isinstance(body, exp.Lambda):
         bound |= {name.name.lower() for name in body.expressions}
-    for child in _own(body):
-        yield from loose_columns(child, keys, calls, bound)
+    for child in _children(body):
+        yield from ungrouped_columns(child, keys, calls, bound)
 
 
-def _folded(node: exp.Expr) -> exp.Expr:
-    """The same in lower case and without quotes, in which names do not differ in Spark."""
+def _normalized(node: exp.Expr) -> exp.Expr:
+    """Return a copy with names in lower case and without quotes, since Spark ignores case."""
     copy = node.copy()
     for name in copy.find_all(exp.Identifier):
         name.replace(exp.to_identifier(name.name.lower(), quoted=False))
     return copy
 
 
-def _own(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What a node holds, but for queries within the query."""
+def _children(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Return the children of a node, except subqueries."""
     return (child for child in node.iter_expressions() if not isinstance(child, exp.Query))
 
 
-def _replaced(node: exp.Expr, new: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
-    """A tree in which ``new`` has replaced what it knows, outermost first."""
-    found = new(node)
+def _replace(node: exp.Expr, replacement: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
+    """Replace each outermost node for which ``replacement`` returns a new one."""
+    found = replacement(node)
     if found is not None:
         return found
-    for child in list(_own(node)):
-        other = _replaced(child, new)
+    for child in list(_children(node)):
+        other = _replace(child, replacement)
         if other is not child:
             child.replace(other)
     return node

@@ -1,17 +1,20 @@
-"""Where something of a query stands in its text, so that a refusal points at it."""
+"""Positions of parts of a query in its text, and errors that point at them."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokenizer_core import TokenType
+
+from slackwater.errors import QueryTextError
+from slackwater.language import Query
+from slackwater.language.spark_tokenizer import PARENTHESIS_DEPTH, QUOTED
+from slackwater.language.text_errors import text_error
 
 _SPARK = Spark()
-_QUOTED = {TokenType.STRING, TokenType.IDENTIFIER}
 
 
 def start_of(node: exp.Expr) -> int:
-    """The first character of a node, or of what is known to be in it.
+    """Return the position of a node, or of the first node inside it that has one.
 
     >>> from slackwater.language import parse
     >>> start_of(parse("SELECT 'v', MAX(v) FROM S").select.expressions[1])
@@ -22,28 +25,43 @@ def start_of(node: exp.Expr) -> int:
     return min((int(part.meta["start"]) for part in node.walk() if "start" in part.meta), default=0)
 
 
-def word_place(text: str, words: str, *, behind: int = 0, before: int | None = None) -> tuple[int, int]:
-    """Where ``words`` stand for the first time behind a place, or the last time before one: start and length.
+def find_words(text: str, words: str, *, after: int = 0, before: int | None = None) -> tuple[int, int]:
+    """Return start and length of the first ``words`` from ``after`` on, or of the last ones ahead of ``before``.
 
-    Only words count: no text in quotes, and behind a place nothing in further parentheses.
+    Quoted text does not count. A search with ``after`` alone also skips nested parentheses.
 
-    >>> word_place("SELECT 'limit' FROM (SELECT 1 LIMIT 2) LIMIT 3", "LIMIT", behind=15)
+    >>> find_words("SELECT 'limit' FROM (SELECT 1 LIMIT 2) LIMIT 3", "LIMIT", after=15)
     (39, 5)
     """
     wanted = words.split()
-    said: list[tuple[str, int, int]] = []
+    found: list[tuple[str, int, int]] = []
     depth = 0
     for token in _SPARK.tokenize(text):
-        if token.start < behind or (before is not None and token.start >= before):
+        if token.start < after or (before is not None and token.start >= before):
             continue
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        depth += PARENTHESIS_DEPTH.get(token.token_type, 0)
         if depth < 0 and before is None:
             break
-        if token.token_type not in _QUOTED and (depth <= 0 or before is not None):
-            # sqlglot takes ORDER BY for one token
-            said += [(word, token.start, token.end + 1) for word in token.text.upper().split()]
-    found = [i for i in range(len(said)) if [word for word, _, _ in said[i : i + len(wanted)]] == wanted]
-    if not found:
-        return behind, 1
-    first = found[-1] if before is not None else found[0]
-    return said[first][1], said[first + len(wanted) - 1][2] - said[first][1]
+        if token.token_type not in QUOTED and (depth <= 0 or before is not None):
+            # sqlglot makes one token of ORDER BY.
+            found += [(word, token.start, token.end + 1) for word in token.text.upper().split()]
+    matches = [i for i in range(len(found)) if [word for word, _, _ in found[i : i + len(wanted)]] == wanted]
+    if not matches:
+        return after, 1
+    first = matches[-1] if before is not None else matches[0]
+    return found[first][1], found[first + len(wanted) - 1][2] - found[first][1]
+
+
+def node_error(
+    query: Query, node: exp.Expr, condition: str, problem: str, remedy: str, *, length: int = 1
+) -> QueryTextError:
+    """Build an error with carets under the first ``length`` characters of ``node``."""
+    return text_error(query.text, start_of(node), condition, problem, remedy, length=length)
+
+
+def position_error(
+    query: Query, position: tuple[int, int], condition: str, problem: str, remedy: str
+) -> QueryTextError:
+    """Build an error with carets at ``position``, a start and a length as ``find_words`` returns them."""
+    start, length = position
+    return text_error(query.text, start, condition, problem, remedy, length=length)

@@ -1,16 +1,16 @@
-"""What cannot stand beside a window over an endless stream, and is refused rather than left out."""
+"""Refuses clauses and calls that a window over an endless stream cannot support."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from slackwater.language import Query, spark_sql
-from slackwater.language.text import located
-from slackwater.plan.aggregates import nulls_argument, take_apart
-from slackwater.plan.text_positions import start_of, word_place
+from slackwater.plan.aggregates import decompose_aggregate, nulls_argument
+from slackwater.plan.text_positions import find_words, node_error, position_error, start_of
 
-_TAKEN = {"with_", "expressions", "from_", "joins", "where", "group", "having", "hint"}
-_WORDS = {
+_SUPPORTED_CLAUSES = {"with_", "expressions", "from_", "joins", "where", "group", "having", "hint"}
+_SUPPORTED_OF_TABLE = {"this", "db", "catalog", "alias"}
+_CLAUSE_WORDS = {
     "distinct": "SELECT DISTINCT",
     "order": "ORDER BY",
     "windows": "WINDOW",
@@ -21,107 +21,86 @@ _WORDS = {
     "sample": "TABLESAMPLE",
     "pivots": "PIVOT",
 }
-# Hints that put the rows of a result elsewhere; those about joins stay with the joins.
-_PLACING = {"COALESCE", "REBALANCE", "REPARTITION", "REPARTITION_BY_RANGE"}
-_OF_A_TABLE = {"this", "db", "catalog", "alias"}
+# Hints that move the rows of a result. Hints about joins are kept.
+_REPARTITIONING_HINTS = {"COALESCE", "REBALANCE", "REPARTITION", "REPARTITION_BY_RANGE"}
 
 
-def refuse_beside(query: Query, select: exp.Select, table: exp.Table) -> None:
-    """Refuse clauses of the SELECT, and of the windowed table in it, that no window can honour."""
-    found = [argument for argument, value in select.args.items() if value and argument not in _TAKEN]
-    found += [argument for argument, value in table.args.items() if value and argument not in _OF_A_TABLE]
+def clause_words(argument: str) -> str:
+    """Return the SQL words of a clause from the name of its argument in sqlglot's tree.
+
+    >>> clause_words("order"), clause_words("limit")
+    ('ORDER BY', 'LIMIT')
+    """
+    return _CLAUSE_WORDS.get(argument, argument.strip("_").upper())
+
+
+def refuse_clauses(query: Query, select: exp.Select, table: exp.Table) -> None:
+    """Refuse clauses of the SELECT, and of the windowed table in it, that a window cannot support."""
+    found = [argument for argument, value in select.args.items() if value and argument not in _SUPPORTED_CLAUSES]
+    found += [argument for argument, value in table.args.items() if value and argument not in _SUPPORTED_OF_TABLE]
     for argument in found:
-        words = _WORDS.get(argument, argument.strip("_").upper())
+        words = clause_words(argument)
         if argument == "distinct":
-            start, length = word_place(query.text, words, before=start_of(select.expressions[0]))
+            position = find_words(query.text, words, before=start_of(select.expressions[0]))
         else:
-            start, length = word_place(query.text, words, behind=start_of(table.this))
-        raise located(
-            query.text,
-            start,
-            "not-in-a-stream",
-            f"{words} cannot stand beside a window over an endless stream",
-            "put the window in a subquery or leave it out",
-            length=length,
-        )
-    _refuse_placing(query, select)
+            position = find_words(query.text, words, after=start_of(table.this))
+        problem = f"{words} is not possible with a window over an endless stream"
+        remedy = f"put the window in a subquery, or remove {words}"
+        raise position_error(query, position, "not-in-a-stream", problem, remedy)
+    _refuse_hints(query, select)
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
-        raise located(
-            query.text,
-            start_of(alias.args["columns"][0]),
+        raise node_error(
+            query,
+            alias.args["columns"][0],
             "renamed-columns",
-            "the columns of a windowed stream cannot be renamed behind it",
-            "name them in the stream itself, or with AS in SELECT",
+            "the columns of a windowed stream cannot be renamed after its alias",
+            "rename them in the stream itself, or with AS in SELECT",
         )
 
 
-def _refuse_placing(query: Query, select: exp.Select) -> None:
-    hint = select.args.get("hint")
-    for said in hint.expressions if hint is not None else ():
-        word = spark_sql(said).partition("(")[0].upper()
-        if word in _PLACING:
-            start = query.text.upper().find(word)
-            raise located(
-                query.text,
-                start,
-                "not-in-a-stream",
-                f"{word} would move the results of a window, which stay with its state",
-                "leave it out, and repartition what sw.sql returns",
-                length=len(word),
-            )
+def _refuse_hints(query: Query, select: exp.Select) -> None:
+    hints = select.args.get("hint")
+    for hint in hints.expressions if hints is not None else ():
+        word = spark_sql(hint).partition("(")[0].upper()
+        if word in _REPARTITIONING_HINTS:
+            position = query.text.upper().find(word), len(word)
+            problem = f"{word} would move the results of a window away from its state"
+            remedy = f"remove {word}, and repartition the result of sw.sql"
+            raise position_error(query, position, "not-in-a-stream", problem, remedy)
 
 
 def refuse_calls(query: Query, roots: list[exp.Expr], calls: list[exp.Expr], *, shed: bool) -> None:
-    """Refuse aggregates that Spark cannot compute over a stream, and functions over rows of results (OVER)."""
+    """Refuse OVER, and aggregates that Spark cannot compute over a stream."""
     for root in roots:
         over = next((node for node in root.walk(prune=_is_query) if isinstance(node, exp.Window)), None)
         if over is not None:
-            start, length = word_place(query.text, "OVER", behind=start_of(over))
-            raise located(
-                query.text,
-                start,
-                "not-in-a-stream",
-                f"{spark_sql(over)} looks at the other results, of which there is no end",
-                "leave OVER out, or compute it on the table that the query writes",
-                length=length,
-            )
+            position = find_words(query.text, "OVER", after=start_of(over))
+            problem = f"{spark_sql(over)} needs all results, but a stream has no end"
+            remedy = "remove OVER, or compute it on the table that the query writes"
+            raise position_error(query, position, "not-in-a-stream", problem, remedy)
     for call in calls:
-        _refuse_unsure_nulls(query, call)
-        inner = call.find(exp.Count)
-        if shed and inner is not None and isinstance(inner.this, exp.Column) and inner.this.is_star:
-            raise located(
-                query.text,
-                start_of(inner.this),
-                "star",
-                f"{spark_sql(inner)} cannot be corrected for what DELAY sheds",
-                "name the columns that must not be null",
-            )
+        _refuse_unknown_nulls(query, call)
+        count = call.find(exp.Count)
+        if shed and count is not None and isinstance(count.this, exp.Column) and count.this.is_star:
+            problem = f"{spark_sql(count)} cannot be corrected for rows that DELAY sheds"
+            raise node_error(query, count.this, "star", problem, "name the columns that must not be null")
         distinct = call.find(exp.Distinct)
-        if distinct is not None and not take_apart(call, 0, "").mergeable:
-            start, length = word_place(query.text, "DISTINCT", before=start_of(distinct))
-            raise located(
-                query.text,
-                start,
-                "not-in-a-stream",
-                f"{spark_sql(call)} cannot be computed over a stream",
-                "use COUNT(DISTINCT column) or COLLECT_SET",
-                length=length,
+        if distinct is not None and not decompose_aggregate(call, 0, "").mergeable:
+            position = find_words(query.text, "DISTINCT", before=start_of(distinct))
+            problem = f"{spark_sql(call)} cannot be computed over a stream"
+            raise position_error(
+                query, position, "not-in-a-stream", problem, "use COUNT(DISTINCT column) or COLLECT_SET"
             )
 
 
-def _refuse_unsure_nulls(query: Query, call: exp.Expr) -> None:
-    """Refuse ``LAST(v, b)``: whether nulls count must be known before the first row comes."""
+def _refuse_unknown_nulls(query: Query, call: exp.Expr) -> None:
+    """Refuse ``LAST(v, b)``: whether nulls are skipped must be known before the first row."""
     nulls = nulls_argument(call)
     if nulls is not None and not isinstance(nulls, exp.Boolean):
-        raise located(
-            query.text,
-            start_of(nulls),
-            "unsure-nulls",
-            f"{spark_sql(call)} does not say whether nulls are skipped",
-            "write TRUE or FALSE there, or IGNORE NULLS behind the call",
-            length=len(spark_sql(nulls)),
-        )
+        problem = f"{spark_sql(call)} does not say whether it skips nulls"
+        remedy = f"write TRUE or FALSE instead of {spark_sql(nulls)}, or IGNORE NULLS after the call"
+        raise node_error(query, nulls, "unsure-nulls", problem, remedy, length=len(spark_sql(nulls)))
 
 
 def _is_query(node: exp.Expr) -> bool:

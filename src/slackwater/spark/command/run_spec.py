@@ -11,8 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
 from slackwater.language import Late, Measure, Query, Window
-from slackwater.plan import Catalog, Stream, explain
-from slackwater.plan.standing import explain_standing
+from slackwater.plan import Catalog, Stream, explain, explain_standing
 from slackwater.spark.command.sinks import Emit, Sink, writer_to
 from slackwater.spark.command.sources import Source
 from slackwater.spark.command.tables import StaticTable

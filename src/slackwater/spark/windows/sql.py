@@ -14,7 +14,7 @@ from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse
 from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.names import table_name
-from slackwater.plan.shape import around_rows
+from slackwater.plan.shape import template_without_window
 from slackwater.spark.completeness.observation import observed_events, promised_events
 from slackwater.spark.completeness.promise import new_promise
 from slackwater.spark.completeness.source_heartbeats import with_source_heartbeats
@@ -131,7 +131,7 @@ def run_query(
         return result
     view = f"slackwater_result_{next(_VIEWS)}"
     result.createOrReplaceTempView(view)
-    return spark.sql(outer.filled(view))
+    return spark.sql(outer.fill(view))
 
 
 def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
@@ -152,4 +152,4 @@ def _around(spark: SparkSession, query: Query, stream: DataFrame) -> DataFrame:
     """The query as Spark's own, over the stream under its promise."""
     view = f"slackwater_rows_{next(_VIEWS)}"
     stream.createOrReplaceTempView(view)
-    return spark.sql(around_rows(query).filled(view))
+    return spark.sql(template_without_window(query).fill(view))

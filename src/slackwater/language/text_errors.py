@@ -1,8 +1,10 @@
-"""A query text and the places in it, so that every refusal can point at its character."""
+"""Errors that point at a character of the query text."""
 
 from __future__ import annotations
 
 import re
+
+from sqlglot.tokenizer_core import Token
 
 from slackwater.errors import QueryTextError
 
@@ -16,11 +18,13 @@ _CLOSED = {
 }
 
 
-def located(text: str, position: int, condition: str, problem: str, remedy: str, *, length: int = 1) -> QueryTextError:
-    """An error whose message ends with the line of ``text`` at ``position`` and carets under ``length`` characters.
+def text_error(
+    text: str, position: int, condition: str, problem: str, remedy: str, *, length: int = 1
+) -> QueryTextError:
+    """Build an error whose message shows the line at ``position``, with carets under ``length`` characters.
 
-    >>> print(located("SELECT 1\\nFROM S [RANGE x]", 22, "wrong-number", "'x' is no number", "write one"))
-    [wrong-number] 'x' is no number; write one
+    >>> print(text_error("SELECT 1\\nFROM S [RANGE x]", 22, "wrong-number", "'x' is not a number", "write one"))
+    [wrong-number] 'x' is not a number; write one
       line 2, column 14
       FROM S [RANGE x]
                    ^
@@ -30,7 +34,7 @@ def located(text: str, position: int, condition: str, problem: str, remedy: str,
     end = text.find("\n", position)
     line = text[start : len(text) if end < 0 else end]
     column = position - start
-    # A tab is one character wide here, or the caret would stand elsewhere in every terminal.
+    # Terminals differ in the width of a tab, so the line is shown with one space per tab.
     shown = line.replace("\t", " ")
     carets = "^" * max(1, min(length, len(line) - column))
     number = text.count("\n", 0, position) + 1
@@ -38,12 +42,17 @@ def located(text: str, position: int, condition: str, problem: str, remedy: str,
     return QueryTextError(condition, problem, remedy + where)
 
 
-def unclosed(text: str) -> tuple[int, str] | None:
-    """The first quote or comment that is opened and never closed: where it stands, and its mark.
+def token_error(text: str, token: Token, condition: str, problem: str, remedy: str) -> QueryTextError:
+    """Build an error with carets under a whole sqlglot token."""
+    return text_error(text, token.start, condition, problem, remedy, length=token.end - token.start + 1)
 
-    >>> unclosed("SELECT 'a''b', `c -- d'")
+
+def find_unclosed(text: str) -> tuple[int, str] | None:
+    """Return the position and the mark of the first quote or comment that is never closed, or None.
+
+    >>> find_unclosed("SELECT 'a''b', `c -- d'")
     (15, '`')
-    >>> unclosed("SELECT 'it\\'s' -- 'twas") is None
+    >>> find_unclosed("SELECT 'it\\'s' -- 'twas") is None
     True
     """
     at = 0

@@ -1,6 +1,6 @@
-"""The tokens of the bracket clause, with their places.
+"""Tokens of the bracket clause, with their positions.
 
-Spark's own lexer would read ``30s`` as a SMALLINT literal, so what stands in the brackets is read by this one.
+Spark's lexer reads ``30s`` as a SMALLINT literal, so the clause has a lexer of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slackwater.language.text import located
+from slackwater.language.text_errors import text_error
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: its kind, what it says, and where it stands in the whole text."""
+    """One token: its kind, its text without quotes, and its position in the whole query (``end`` is exclusive)."""
 
     kind: str
     text: str
@@ -34,12 +34,12 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The token as a keyword, or an empty text if it cannot be one."""
+        """The token in upper case if it can be a keyword, else an empty string."""
         return self.text.upper() if self.kind == "word" else ""
 
 
 def clause_tokens(text: str, start: int, end: int) -> Iterator[Token]:
-    """The tokens of ``text[start:end]``, without space and comments.
+    """Yield the tokens of ``text[start:end]``, without spaces and comments.
 
     >>> [token.text for token in clause_tokens("RANGE 30s, DRATIO 1%", 0, 20)]
     ['RANGE', '30', 's', ',', 'DRATIO', '1', '%']
@@ -48,14 +48,14 @@ def clause_tokens(text: str, start: int, end: int) -> Iterator[Token]:
     while at < end:
         match = _TOKEN.match(text, at, end)
         if match is None:
-            raise located(text, at, "unknown-character", f"{text[at]!r} has no meaning in a window", "leave it out")
+            raise text_error(text, at, "unknown-character", f"{text[at]!r} has no meaning in a window", "remove it")
         at = match.end()
         kind = match.lastgroup or ""
         if kind == "space":
             continue
-        said = match[0]
+        content = match[0]
         if kind == "quoted":
-            said = said[1:-1].replace("``", "`")
+            content = content[1:-1].replace("``", "`")
         elif kind == "string":
-            said = re.sub(r"\\(.)|''", lambda escaped: escaped[1] or "'", said[1:-1])
-        yield Token(kind, said, match.start(), match.end())
+            content = re.sub(r"\\(.)|''", lambda escaped: escaped[1] or "'", content[1:-1])
+        yield Token(kind, content, match.start(), match.end())

@@ -1,7 +1,7 @@
-"""A tree as Spark SQL, in the words that it was written in.
+"""Prints a syntax tree as Spark SQL without rewriting it.
 
-sqlglot's own Spark SQL is for trees of any dialect: it says what Spark would have to be told to do as another system
-does. Here the tree is Spark's own, and every rewriting could only change it.
+sqlglot's own Spark generator accepts trees of any dialect and rewrites them into what Spark understands. Our trees
+come from Spark SQL, so each rewriting could only change the query.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 from sqlglot.generators.spark import SparkGenerator
 
-from slackwater.language.nodes import Intervals, Spaceship, TypedLiteral, VariantPath
+from slackwater.language.spark_nodes import Intervals, Spaceship, TypedLiteral, VariantPath
 
-# What sqlglot rewrites for older versions, or for trees of other dialects.
-_REWRITTEN = {
+# Nodes that sqlglot rewrites for older Spark versions or for trees of other dialects.
+_REWRITTEN_BY_SQLGLOT = {
     exp.BitwiseLeftShift,
     exp.BitwiseRightShift,
     exp.From,
@@ -25,7 +25,7 @@ _REWRITTEN = {
     exp.Trim,
     exp.WithinGroup,
 }
-# They may stand behind what they negate, and must where more follows: a = b NOT IN (c) is not a = NOT b IN (c).
+# Predicates that take NOT after the operand. They need it there: a = b NOT IN (c) differs from a = NOT b IN (c).
 _NEGATED = {
     exp.Between: ("BETWEEN", "NOT BETWEEN"),
     exp.In: ("IN", "NOT IN"),
@@ -35,16 +35,16 @@ _NEGATED = {
 
 
 class FaithfulGenerator(SparkGenerator):
-    """Spark SQL out of a tree that was read from Spark SQL."""
+    """Spark SQL generator for trees that were parsed from Spark SQL."""
 
     EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar = set()
     TABLESAMPLE_SEED_KEYWORD = "REPEATABLE"
     TYPE_MAPPING: ClassVar = {**SparkGenerator.TYPE_MAPPING, exp.DType.TIME: "TIME"}
     TRANSFORMS: ClassVar = {
-        **{kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind not in _REWRITTEN},
+        **{kind: write for kind, write in SparkGenerator.TRANSFORMS.items() if kind not in _REWRITTEN_BY_SQLGLOT},
         TypedLiteral: lambda self, node: f"{node.this} {self.sql(node, 'expression')}",
         Intervals: lambda self, node: self.intervals(node),
-        VariantPath: lambda self, node: self.path(node),
+        VariantPath: lambda self, node: self.variant_path(node),
         Spaceship: lambda self, node: self.binary(node, "<=>"),
     }
 
@@ -53,12 +53,12 @@ class FaithfulGenerator(SparkGenerator):
 
     def trim_sql(self, expression: exp.Trim) -> str:
         where = expression.args.get("position")
-        said = [where, self.sql(expression, "expression"), "FROM" if where or expression.expression else ""]
-        return f"TRIM({' '.join(word for word in [*said, self.sql(expression, 'this')] if word)})"
+        words = [where, self.sql(expression, "expression"), "FROM" if where or expression.expression else ""]
+        return f"TRIM({' '.join(word for word in [*words, self.sql(expression, 'this')] if word)})"
 
     def not_sql(self, expression: exp.Not) -> str:
         predicate = expression.this
-        # NOT a IS NULL and a IS NOT NULL are two expressions in Spark.
+        # Spark keeps NOT a IS NULL and a IS NOT NULL as two different expressions.
         if type(predicate) not in _NEGATED or isinstance(predicate.args.get("expression"), exp.Null):
             return super().not_sql(expression)
         word, negated = _NEGATED[type(predicate)]
@@ -68,14 +68,14 @@ class FaithfulGenerator(SparkGenerator):
     def windowspec_sql(self, expression: exp.WindowSpec) -> str:
         if expression.args.get("end") or expression.args.get("end_side"):
             return super().windowspec_sql(expression)
-        said = [self.sql(expression, part) for part in ("kind", "start", "start_side")]
-        return " ".join(word for word in said if word)
+        words = [self.sql(expression, part) for part in ("kind", "start", "start_side")]
+        return " ".join(word for word in words if word)
 
     def intervals(self, node: Intervals) -> str:
         return "INTERVAL " + " ".join(self.sql(unit).removeprefix("INTERVAL ") for unit in node.expressions)
 
-    def path(self, node: VariantPath) -> str:
-        said = ""
+    def variant_path(self, node: VariantPath) -> str:
+        path = ""
         for part in node.expressions:
-            said += f".{self.sql(part)}" if isinstance(part, exp.Identifier) else f"[{self.sql(part)}]"
-        return f"{self.sql(node, 'this')}:{said.removeprefix('.')}"
+            path += f".{self.sql(part)}" if isinstance(part, exp.Identifier) else f"[{self.sql(part)}]"
+        return f"{self.sql(node, 'this')}:{path.removeprefix('.')}"
