@@ -1,47 +1,59 @@
-# Everything here sets up what it needs: a virtual environment, locked dependencies, a Java runtime.
+# A virtual environment with locked dependencies is made on first use; Java 17 or newer must be there (`make java`).
 PYTHON ?= python3
-VENV   := .venv
+# `make test SPARK=4.2` runs the tests on the newest Spark 4.2, in a virtual environment of its own.
+SPARK  ?=
+VENV   := .venv$(if $(SPARK),-$(SPARK))
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+CODE   := src tests benchmarks examples scripts
+PYTEST  = $(BIN)/pytest -n 2 --dist loadfile
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test check fast spark lint types imports setup lock wheel clean \
+.PHONY: demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
         bench-overhead bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots
 
 demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 	@$(BIN)/slackwater demo
 
-test: setup          ## every test, with and without Spark, in a browser too
-	@sh scripts/browser.sh
-	@$(BIN)/pytest -n 2 --dist loadfile
+test: setup check    ## what a change must pass: style, types, imports, and all tests but those of test-all
+	@$(PYTEST) -m "not full"
 
-check: lint types imports test  ## what a change must pass
+test-all: setup check browser  ## every test: also kills, clusters, the browser, the wheel, the examples and the docs
+	@$(PYTEST)
 
-fast: setup          ## the tests that need no JVM
-	@sh scripts/browser.sh
-	@$(BIN)/pytest -m "not spark"
+fast: $(READY)       ## the tests that need no JVM
+	@$(PYTEST) -m "not spark and not full"
 
 spark: setup         ## the tests on real Spark
-	@$(BIN)/pytest -m spark
+	@$(PYTEST) -m "spark and not full"
+
+# The code is checked against the locked versions only.
+check: $(if $(SPARK),,lint types imports)  ## style, types and direction of imports
 
 lint: $(READY)
-	@$(BIN)/ruff check src tests benchmarks examples scripts && $(BIN)/ruff format --check src tests benchmarks examples scripts
+	@$(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --quiet --check $(CODE)
 
 types: $(READY)
-	@$(BIN)/mypy
+	@$(BIN)/mypy --no-error-summary
 
 imports: $(READY)
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 setup: $(READY)
 	@sh scripts/java.sh
 
+java:                ## install a Java runtime from this system's packages
+	@sh scripts/java.sh install
+
+browser:             ## install Chromium and its driver from this system's packages, for the tests of the live page
+	@sh scripts/browser.sh
+
 docs: $(READY)       ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
 
-plots: $(READY)      ## draw the pictures of methods and laws anew
+plots: $(READY)      ## draw the pictures of methods and laws again
 	@$(BIN)/python scripts/plots.py
 
 $(READY): requirements.lock pyproject.toml
@@ -50,9 +62,10 @@ $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(if $(SPARK),$(BIN)/pip install --quiet --disable-pip-version-check "pyspark==$(SPARK).*")
 	@touch $@
 
-lock:                ## pin the dependencies anew
+lock:                ## pin the newest dependencies
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra dev --extra docs --universal --generate-hashes --quiet \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" -o requirements.lock
@@ -85,12 +98,11 @@ bench-queries: setup  ## the papers' queries, printed, planned, run and held aga
 bench-disorder: setup  ## every method on every trace with two clocks (some minutes)
 	@$(BIN)/python benchmarks/disorder.py
 
-bench-page: setup    ## what the live page weighs, and what its server costs with 50 queries
-	@sh scripts/browser.sh
+bench-page: setup browser  ## what the live page weighs, and what its server costs with 50 queries
 	@$(BIN)/python benchmarks/page.py
 
 bench-shedding: setup  ## overload a query on Spark, law by law
 	@$(BIN)/python benchmarks/shedding.py
 
 clean:
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* dist .pytest_cache .mypy_cache .ruff_cache

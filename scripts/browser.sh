@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes sure that a headless browser and its driver are there, for the tests of the live page. Without them those skip.
+# Installs a headless Chromium and its driver from this system's packages, for the tests of the live page.
+# Where that is not possible it says so, and those tests are skipped.
 set -u
 has() { command -v "$1" >/dev/null 2>&1; }
 if { has chromium || has chromium-browser || has google-chrome; } && has chromedriver; then exit 0; fi

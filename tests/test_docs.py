@@ -50,6 +50,7 @@ def text(page: Path) -> str:
     return re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8"))
 
 
+@pytest.mark.full
 def test_every_verb_and_option_is_in_the_reference(site: Path) -> None:
     reference = text(site / "reference" / "cli.html")
     for verb in VERBS:
@@ -58,6 +59,7 @@ def test_every_verb_and_option_is_in_the_reference(site: Path) -> None:
         assert option in reference, option
 
 
+@pytest.mark.full
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     reference = (site / "reference" / "api.html").read_text()
     documented = {name.rpartition(".")[2] for name in re.findall(r'id="(slackwater\.[\w.]+)"', reference)}
@@ -112,11 +114,13 @@ def test_every_page_is_in_the_navigation() -> None:
     assert not [path for path in DOCS.rglob("*.md") if str(path.relative_to(DOCS)) not in navigation]
 
 
+@pytest.mark.full
 def test_every_metric_is_documented(site: Path) -> None:
     page = text(site / "reference" / "metrics.html")
     assert not [name for name in metric_names() if name not in page]
 
 
+@pytest.mark.full
 def test_every_error_condition_is_documented(site: Path) -> None:
     page = text(site / "reference" / "errors.html")
     named = set(load_script("docs_hooks").conditions())
@@ -159,6 +163,7 @@ def test_a_plot_is_what_the_code_draws() -> None:
     assert drawn == (DOCS / "images" / "laws" / "ctrl.svg").read_text(), "run make plots"
 
 
+@pytest.mark.full
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         loaded = re.findall(

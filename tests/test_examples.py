@@ -28,18 +28,21 @@ def test_every_example_is_tried() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.full
 def test_a_million_portfolios() -> None:
     said = error_summary("a_million_portfolios.py")
     assert "portfolios: CONFIDENCE 90%" in said and "of 2,000 portfolios are within their bounds" in said
 
 
 @pytest.mark.spark
+@pytest.mark.full
 def test_sensors_with_bad_clocks() -> None:
     said = error_summary("sensors_with_bad_clocks.py")
     assert "(kept)" in said and "rows had a clock that cannot be meant" in said
 
 
 @pytest.mark.spark
+@pytest.mark.full
 def test_a_bursty_web_log() -> None:
     said = error_summary("bursty_web_log.py")
     assert "fresh: DELAY 3 s" in said and "give_or_take" in said

@@ -45,5 +45,6 @@ with local_session("cluster", **conf) as spark:
 """
 
 
+@pytest.mark.full
 def test_two_executor_processes(tmp_path: Path) -> None:
     assert Ledger.from_json(json.loads(run_on_cluster(SCRIPT, tmp_path)[-1])).input == 500

@@ -259,6 +259,7 @@ def test_what_is_wrong_is_said(
     assert done.exception.condition == condition
 
 
+@pytest.mark.full
 def test_the_generator_until_ctrl_c(tmp_path: Path) -> None:
     """The whole command as a process: Ctrl-C reaches everything in the foreground, and it still ends with a report."""
     query = put(tmp_path, QUERY.format("ARRIVAL arrived SLACK 100 ms"))

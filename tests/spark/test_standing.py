@@ -158,6 +158,7 @@ def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) ->
         )
 
 
+@pytest.mark.full
 def test_sigkill_in_mid_batch(spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     (tmp_path / "clock").write_text("0")
@@ -209,5 +210,6 @@ with local_session("cluster", **conf) as spark:
 """
 
 
+@pytest.mark.full
 def test_two_executor_processes(tmp_path: Path) -> None:
     assert int(run_on_cluster(CLUSTER, tmp_path)[-1]) >= 6

@@ -128,6 +128,7 @@ def test_standing_queries_say_what_they_did(spark: SparkSession, tmp_path: Path)
     assert "evaluated" in said._repr_html_() and "CONFIDENCE 90%" in said._repr_html_()
 
 
+@pytest.mark.full
 def test_the_page_and_the_metrics_follow_a_running_query(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     stream.put(batches(1)[0])

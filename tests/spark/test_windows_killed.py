@@ -21,7 +21,7 @@ from tests.helpers.harness import FileStream, timestamp, values
 from tests.helpers.killable_windows import FIRST_DOOMED, LANDMARK, LONGEST_S, NUMBERED_SCHEMA, POINTS, PUNCTUAL, TEXTS
 from tests.helpers.processes import start_module
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 EACH, EACH_S = 40, 5
 NUMBER_ORIGIN = 100_000_000_000
 PUNCTUAL_ONLY = ["promised", *(name for name, text in TEXTS.items() if "FROM Punctual" in text.sql)]

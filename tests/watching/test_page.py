@@ -49,6 +49,7 @@ def scheme(browser: Browser) -> str:
     return str(browser.driver.execute_script("return Bokeh.documents[0].get_model_by_name('scheme').value"))
 
 
+@pytest.mark.full
 def test_the_empty_page_says_what_to_do_and_fills_by_itself(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     browser.open(page.url)
     browser.until(lambda: browser.find(".empty"), "the empty state")
@@ -60,6 +61,7 @@ def test_the_empty_page_says_what_to_do_and_fills_by_itself(browser: Browser, pa
     assert browser.complaints() == []
 
 
+@pytest.mark.full
 def test_everything_is_there_and_updates_by_itself(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     writer = ratio_writer(tmp_path, batches=30)
     browser.open(page.url)
@@ -84,6 +86,7 @@ def test_everything_is_there_and_updates_by_itself(browser: Browser, page: PageS
     assert browser.complaints() == []
 
 
+@pytest.mark.full
 def test_nothing_comes_from_elsewhere(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     ratio_writer(tmp_path, batches=5)
     browser.open(page.url)
@@ -93,6 +96,7 @@ def test_nothing_comes_from_elsewhere(browser: Browser, page: PageServer, tmp_pa
     assert {urlsplit(url).netloc for url in asked} == {f"127.0.0.1:{page.port}"}
 
 
+@pytest.mark.full
 def test_a_delay_beside_a_ratio(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     ratio_writer(tmp_path, batches=5)
     about = dataclasses.replace(DELAY, query_id="id-0", query="peaks 0")
@@ -107,6 +111,7 @@ def test_a_delay_beside_a_ratio(browser: Browser, page: PageServer, tmp_path: Pa
     assert browser.complaints() == []
 
 
+@pytest.mark.full
 def test_standing_queries(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     writer = SeriesWriter(series_path(tmp_path / "standing", STANDING.query_id), STANDING, next_batch=0)
     writer.add(standing_point(0))
@@ -124,6 +129,7 @@ def test_standing_queries(browser: Browser, page: PageServer, tmp_path: Path) ->
     assert browser.complaints() == []
 
 
+@pytest.mark.full
 def test_results_and_sources_appear_once_they_are_known(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     writer = ratio_writer(tmp_path, batches=5)
     browser.open(page.url)
@@ -139,6 +145,7 @@ def test_results_and_sources_appear_once_they_are_known(browser: Browser, page: 
     assert browser.complaints() == []
 
 
+@pytest.mark.full
 def test_fifty_queries_of_a_thousand_batches(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     ratio_writer(tmp_path, 0, batches=1000)
     first = series_path(tmp_path / "p0", "id-0").read_text()
@@ -159,6 +166,7 @@ def test_fifty_queries_of_a_thousand_batches(browser: Browser, page: PageServer,
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.full
 def test_it_fits_phones_and_desktops_in_light_and_dark(
     browser: Browser, page: PageServer, tmp_path: Path, width: int
 ) -> None:
@@ -175,6 +183,7 @@ def test_it_fits_phones_and_desktops_in_light_and_dark(
     assert len(papers) == len(inks) == 2
 
 
+@pytest.mark.full
 def test_names_from_outside_cannot_become_markup(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     about = dataclasses.replace(RATIO, query="<img src=x onerror=document.title='taken'>")
     writer = SeriesWriter(series_path(tmp_path, about.query_id), about, next_batch=0)
@@ -220,6 +229,7 @@ def test_off_loopback_it_demands_its_token(tmp_path: Path) -> None:
         served.close()
 
 
+@pytest.mark.full
 def test_the_page_with_a_token_works_in_a_browser(browser: Browser, tmp_path: Path) -> None:
     writer = ratio_writer(tmp_path, batches=5)
     served = PageServer(lambda: [tmp_path], port=0, token="open sesame")
