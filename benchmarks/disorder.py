@@ -1,13 +1,13 @@
-"""Every method of disorder control on every trace with two clocks: who keeps the promise, and at what wait.
+"""Runs every disorder control method on every trace with two clocks: is the promise kept, and at what wait?
 
     python benchmarks/disorder.py [--data DIR] [--only generated|real] [--methods A,B] [--seeds 3] [--batches N]
                                   [--keep FILE] [--json] [--speed [--rows N]]
 
-A cell is one trace at one drop ratio. Recorded traces: each session of ooo_umts, each session of winlog_pipeline
-with its sources (host, channel), bike_trips, and nyc_flights by departure and by scheduled arrival; they are left
-out where the data is not there. Generated streams: every registered one, three seeds each. Heartbeats move at every
-row on traces of up to 10 000 rows, else so that there are at most 10 000 of them (``--batches``). Source heartbeats run
-only where a stream carries punctuations. ``--keep`` writes each finished trace to a file and takes up from it.
+A cell is one trace at one drop ratio. The recorded traces are the sessions of ooo_umts, the sessions of
+winlog_pipeline with their sources (host, channel), bike_trips, and nyc_flights by departure and by scheduled arrival.
+Missing files are skipped. The generated streams are all registered ones, with three seeds each. A trace has at most
+10 000 heartbeats (``--batches``), or one per row. The method source-heartbeat runs only on streams with punctuations.
+``--keep`` writes each finished trace to a file and skips the traces that are in it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from recorded_data import data_folder
 from slackwater.control.disorder import method_names
 from slackwater.sim.compare import DEFAULT_RATIOS, Cell, compare, methods_for
 from slackwater.sim.driver import Batches
@@ -38,7 +39,6 @@ from slackwater.sim.streams.kim2012 import kim2012_constant
 from slackwater.sim.streams.punctuated import punctuated
 from slackwater.sim.trace import Trace
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 BATCHES = 10_000
 Task = tuple[str, str, tuple[str, ...], str, int]
 
@@ -55,7 +55,7 @@ def _trace(name: str, table: pd.DataFrame, event: str, arrival: str, sources: li
 
 
 def real_traces(data: Path) -> Iterator[Trace]:
-    """The recorded traces with two clocks that are there."""
+    """The recorded traces with two clocks, as far as their files exist."""
     for name, sources in (("ooo_umts", []), ("winlog_pipeline", ["host", "channel"])):
         path = data / f"{name}.parquet"
         if path.exists():
@@ -70,25 +70,25 @@ def real_traces(data: Path) -> Iterator[Trace]:
 
 
 @cache
-def _cached(data: str) -> dict[str, Trace]:
+def _traces_by_name(data: str) -> dict[str, Trace]:
     return {trace.name: trace for trace in real_traces(Path(data))}
 
 
 def run_task(task: Task) -> tuple[Task, list[Cell]]:
-    """All cells of one trace."""
-    kind, name, methods, data, most = task
+    """Compute all cells of one trace."""
+    kind, name, methods, data, max_batches = task
     if kind == "generated":
         stream, seed = name.split(":")
         trace = make_stream(stream, int(seed))
     else:
-        trace = _cached(data)[name]
-    batches = Batches.every(trace, max(1, -(-trace.rows // most)))
+        trace = _traces_by_name(data)[name]
+    batches = Batches.every(trace, max(1, -(-trace.rows // max_batches)))
     usable = [method for method in methods_for(trace) if not methods or method in methods]
     return task, list(compare(trace, usable, DEFAULT_RATIOS, batches))
 
 
 def all_tasks(only: str | None, data: Path, methods: tuple[str, ...], seeds: int, batches: int) -> list[Task]:
-    """Recorded traces, the short ones first, then generated streams, seed by seed."""
+    """Recorded traces, shortest first, then generated streams, seed by seed."""
     tasks: list[Task] = []
     if only != "generated":
         sized = sorted((trace.rows, trace.name) for trace in real_traces(data))
@@ -100,12 +100,12 @@ def all_tasks(only: str | None, data: Path, methods: tuple[str, ...], seeds: int
 
 
 def as_line(task: Task, cells: list[Cell]) -> str:
-    """A finished trace, as ``--keep`` writes it."""
+    """The line of the ``--keep`` file for a finished trace."""
     return json.dumps({"task": task, "cells": [asdict(cell) for cell in cells]})
 
 
 def finished(tasks: list[Task], processes: int, keep: Path | None) -> Iterator[tuple[Task, list[Cell]]]:
-    """Every task with its cells: from the file of finished ones if it is there, else run now."""
+    """Yield every task with its cells, read from the ``keep`` file or computed in ``processes`` processes."""
     done = {}
     if keep is not None and keep.exists():
         for line in keep.read_text().splitlines():
@@ -129,12 +129,12 @@ def finished(tasks: list[Task], processes: int, keep: Path | None) -> Iterator[t
 
 
 def summary(results: dict[str, list[tuple[str, str, Cell]]]) -> list[dict[str, Any]]:
-    """Per method: cells kept, the worst multiple of the bound, waits over the kept cells, speed."""
+    """Per method: kept cells, worst multiple of the bound, wait ratios over kept cells, and speed."""
     lines = []
     for method, cells in sorted(results.items()):
         line: dict[str, Any] = {"method": method}
         for kind in ("real", "generated"):
-            of_kind = [cell for which, _, cell in cells if which == kind]
+            of_kind = [cell for cell_kind, _, cell in cells if cell_kind == kind]
             line[f"{kind}_cells"] = len(of_kind)
             line[f"{kind}_kept"] = sum(cell.kept for cell in of_kind)
             over = [(cell.drop_ratio / cell.target_drop_ratio) for cell in of_kind]
@@ -152,7 +152,7 @@ def summary(results: dict[str, list[tuple[str, str, Cell]]]) -> list[dict[str, A
 
 
 def speeds(methods: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Rows per second of each method at 1 %, with large batches and with a heartbeat at every row."""
+    """Rows per second of each method at 1 %, with batches of 1 000 rows and of one row."""
     lines = []
     for method in methods or method_names():
         line: dict[str, Any] = {"method": method}
@@ -165,7 +165,7 @@ def speeds(methods: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def speeds_at(methods: tuple[str, ...], rows: int) -> list[dict[str, Any]]:
-    """Seconds of processor time of each method at 1 % for so many rows, in batches as the laboratory takes them."""
+    """Seconds of processor time of each method at 1 % for ``rows`` rows, with the batches of ``slackwater lab``."""
     trace = kim2012_constant(0, rows)
     lines = []
     for method in methods or methods_for(trace):
@@ -176,21 +176,21 @@ def speeds_at(methods: tuple[str, ...], rows: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--only", choices=["real", "generated"])
-    parser.add_argument("--methods", default="")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--data", type=Path, default=data_folder(), help="folder of recorded traces")
+    parser.add_argument("--only", choices=["real", "generated"], help="run only these traces")
+    parser.add_argument("--methods", default="", help="run only these methods, comma-separated")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds per generated stream")
     parser.add_argument("--processes", type=int, default=2, choices=[1, 2])
-    parser.add_argument("--batches", type=int, default=BATCHES, help="at most so many heartbeats a trace")
-    parser.add_argument("--speed", action="store_true", help="only rows per second of each method, on one stream")
-    parser.add_argument("--rows", type=int, help="with --speed: seconds for so many rows of a steady stream")
-    parser.add_argument("--keep", type=Path, help="a file of finished traces: written, and taken up from")
-    parser.add_argument("--json", action="store_true", help="summary and every cell as JSON")
+    parser.add_argument("--batches", type=int, default=BATCHES, help="maximum number of heartbeats per trace")
+    parser.add_argument("--speed", action="store_true", help="measure only the rows per second of each method")
+    parser.add_argument("--rows", type=int, help="with --speed: seconds for this many rows of a steady stream")
+    parser.add_argument("--keep", type=Path, help="file of finished traces: appended to, and resumed from")
+    parser.add_argument("--json", action="store_true", help="print summary and cells as JSON")
     arguments = parser.parse_args()
     methods = tuple(name for name in arguments.methods.split(",") if name)
     unknown = set(methods) - set(method_names())
     if unknown:
-        sys.exit(f"no such method: {', '.join(sorted(unknown))}; use some of: {', '.join(method_names())}")
+        sys.exit(f"unknown method {', '.join(sorted(unknown))}; use one of: {', '.join(method_names())}")
     if arguments.speed:
         for line in speeds_at(methods, arguments.rows) if arguments.rows else speeds(methods):
             print(json.dumps(line))
@@ -235,7 +235,7 @@ def main() -> None:
             f"{line['rows_per_s']:,.0f}",
         )
     console.print(table)
-    console.print("worst: of the bound; waits: of the clairvoyant wait, over the kept cells")
+    console.print("worst: multiple of the bound; waits: multiple of the clairvoyant wait, over kept cells")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""Is every streaming result what a batch job computes from the same rows? Many queries, native and ordered.
+"""Compares streaming results with a batch job over the same rows, for many native and ordered queries.
 
-Each query runs as a stream, a file a micro-batch, each under the heartbeat that the file before it led to. Native
-queries publish late panes: on-time and late panes together must be the exact answer. Ordered queries publish late rows:
-results must be the exact answer over the rows that were not late, and results and late rows together account for every
-row. The exact answer is plain Spark's, over the same rows as a batch. Prints a line a query; ends with 1 if one is not
-equal.
+Each query runs as a stream with one file per micro-batch, under the heartbeat that the previous file led to. Native
+queries publish late panes: on-time results and late panes together must equal the batch result. Ordered queries publish
+late rows: results must equal the batch result over the rows that were not late, and results and late rows together must
+account for every row. The batch result is plain Spark's. Prints one line per query; exits with 1 if a result differs.
 
-Real traces are read from ``../shared/data`` beside the repository, where it exists.
+Recorded traces come from the folder SLACKWATER_DATA (``recorded_data.py``), as far as they exist.
 """
 
 from __future__ import annotations
@@ -30,29 +29,32 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
+from equality_cases import (
+    AGGREGATES,
+    MERGEABLE,
+    ORDERED_AGGREGATES,
+    SHAPES,
+    Case,
+    landmark,
+    numbered,
+    numbered_landmark,
+    per_row,
+    sliding,
+    tuples,
+)
+from recorded_data import data_folder
 from slackwater.control.disorder import UNKNOWN, Batch, register
 from slackwater.promises import Completeness
 from slackwater.spark.report import CompletenessReport
 from slackwater.spark.runtime.listener import wait_for_batch
 
-REAL = Path(__file__).parents[1] / ".." / "shared" / "data"
 FILES = 4
-NUMBER_ORIGIN = 100_000_000_000  # where a number's event time begins; a multiple of every SLIDE here
-AGGREGATES = (
-    "COUNT(*) AS a, SUM(value) AS b, MAX(value) AS c",
-    "AVG(value) AS a, MIN(value) AS b, COUNT(value) AS c",
-    "STDDEV(value) AS a, VAR_POP(value) AS b, COUNT(DISTINCT value) AS c",
-    "SUM(value) FILTER (WHERE id % 2 = 0) AS a, COUNT_IF(value > 50) AS b, BOOL_OR(value > 90) AS c",
-    "SORT_ARRAY(COLLECT_SET(value)) AS a, 1 + 2 * SUM(value) AS b, BIT_XOR(id) AS c",
-    "PERCENTILE_APPROX(value, 0.5) AS a, PERCENTILE(value, 0.9) AS b, COUNT(*) AS c",
-)
-MERGEABLE = AGGREGATES[:-1]
-ORDERED_AGGREGATES = ("MAX", "AVG", "SUM", "MIN", "STDDEV_POP", "COUNT")
+NUMBER_ORIGIN = 100_000_000_000  # the number at event time 0; a multiple of every SLIDE here
 
 
 @register
 class Trailing:
-    """A heartbeat that trails the highest value by a constant."""
+    """A method whose heartbeat trails the highest value by a constant."""
 
     name: ClassVar[str] = "benchmark-trailing"
 
@@ -61,152 +63,32 @@ class Trailing:
         self._front = UNKNOWN
 
     def observe(self, batch: Batch) -> None:
-        """Keep the highest value."""
+        """Remember the highest value."""
         self._front = max([self._front, *batch.values.tolist()])
 
     def heartbeat(self, clock: float | None) -> float:
-        """So far behind it."""
+        """The highest value minus the wait."""
         return self._front - self._wait_ms
 
     def snapshot(self) -> dict[str, Any]:
-        """The highest value."""
+        """The state as JSON values."""
         return {"front": self._front}
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Go on from it."""
+        """Restore the state."""
         self._front = snapshot["front"]
 
 
 @dataclass(frozen=True)
-class Case:
-    """A query over a stream, and the batch over ``{rows}`` that must give the same."""
-
-    stream: str
-    text: str
-    exact: str
-    wait_ms: float
-    ordered: bool = False
-
-    @property
-    def by_number(self) -> bool:
-        """Whether a number orders the stream."""
-        return "WATTR id" in self.text
-
-
-SHAPES = (
-    ("", "", ""),
-    ("s.sensor, ", "WHERE value > 3", "GROUP BY s.sensor"),
-    ("n.place, ", "JOIN names AS n ON n.sensor = s.sensor", "GROUP BY n.place"),
-)
-
-
-def sliding(stream: str, length_s: float, slide_s: float, shape: int, chosen: str, wait_s: float) -> Case:
-    """A window over time with SLIDE; what cannot be merged has no late panes, and waits until nothing is late."""
-    length, slide = (f"{round(1000 * seconds)} milliseconds" for seconds in (length_s, slide_s))
-    rows = f"(SELECT *, window(ts, '{length}', '{slide}') AS w FROM {{rows}})"
-    late = "LATE PANES" if chosen in MERGEABLE else "LATE COUNT"
-    clause = f"RANGE {length} SLIDE {slide} ARRIVAL arrived {late}"
-    return _native(stream, clause, rows, "w.start AS window_start, w.end AS window_end", shape, chosen, wait_s * 1000)
-
-
-def numbered(stream: str, length: int, slide: int, shape: int, chosen: str, wait: float) -> Case:
-    """A window over order IDs."""
-    first = f"id - id % {slide} - {(length - 1) // slide * slide}"
-    explode = f"explode(filter(sequence({first}, id - id % {slide}, {slide}), e -> e > id - {length}))"
-    rows = f"(SELECT *, {explode} AS w FROM {{rows}})"
-    clause = f"RANGE {length} SLIDE {slide} WATTR id LATE PANES"
-    return _native(stream, clause, rows, f"w AS window_start, w + {length} AS window_end", shape, chosen, wait)
-
-
-def _native(stream: str, clause: str, rows: str, edges: str, shape: int, chosen: str, wait_ms: float) -> Case:
-    key, tail, group = SHAPES[shape]
-    text = f"SELECT {key}{chosen} FROM {stream} [{clause}] AS s {tail} {group}".strip()
-    keyed = f"GROUP BY w{', ' + group.removeprefix('GROUP BY ') if group else ''}"
-    return Case(stream, text, f"SELECT {edges}, {key}{chosen} FROM {rows} AS s {tail} {keyed}", wait_ms)
-
-
-def per_row(stream: str, length_s: int, keyed: bool, names: tuple[str, str], wait_s: float) -> Case:
-    """One result per row over time."""
-    key, group, part = _keyed(keyed)
-    before_us = length_s * 1_000_000 - 1
-    over = f"OVER ({part}ORDER BY unix_micros(ts) RANGE BETWEEN {before_us} PRECEDING AND CURRENT ROW)"
-    first, second = names
-    return Case(
-        stream,
-        f"SELECT {key}{first}(value) AS a, {second}(value) AS b, COUNT(*) AS n FROM {stream} "
-        f"[RANGE {length_s} seconds ARRIVAL arrived LATE ROWS]{group}",
-        f"SELECT ts - INTERVAL {length_s} SECONDS AS window_start, ts AS window_end, {key}"
-        f"{first}(value) {over} AS a, {second}(value) {over} AS b, COUNT(*) {over} AS n FROM {{rows}}",
-        wait_s * 1000,
-        ordered=True,
-    )
-
-
-def tuples(stream: str, length: int, slide: int, keyed: bool, names: tuple[str, str], wait: float) -> Case:
-    """The last n tuples, of the whole stream or per key."""
-    key, group, part = _keyed(keyed)
-    over = f"OVER ({part}ORDER BY id ROWS BETWEEN {length - 1} PRECEDING AND CURRENT ROW)"
-    first, second = names
-    per = " PER sensor" if keyed else ""
-    return Case(
-        stream,
-        f"SELECT {key}{first}(value) AS a, {second}(value) AS b FROM {stream} "
-        f"[RANGE {length} tuples SLIDE {slide} tuples WATTR id{per} LATE ROWS]{group}",
-        f"SELECT window_start, window_end, {key}a, b FROM (SELECT MIN(id) {over} AS window_start, id AS window_end, "
-        f"{key}{first}(value) {over} AS a, {second}(value) {over} AS b, ROW_NUMBER() OVER ({part}ORDER BY id) AS i "
-        f"FROM {{rows}}) WHERE i % {slide} = 0",
-        wait,
-        ordered=True,
-    )
-
-
-def landmark(stream: str, since: str, slide_s: int, names: tuple[str, str], wait_s: float) -> Case:
-    """From a point on, a result for every step in which rows came."""
-    first, second = names
-    rows = f"(SELECT * FROM {{rows}} WHERE ts >= timestamp'{since}')"
-    ends = f"(SELECT DISTINCT sensor, window(ts, '{slide_s} seconds').end AS e FROM {rows})"
-    return Case(
-        stream,
-        f"SELECT sensor, {first}(value) AS a, {second}(value) AS b FROM {stream} "
-        f"[LANDMARK '{since}' SLIDE {slide_s} seconds ARRIVAL arrived LATE ROWS] GROUP BY sensor",
-        f"SELECT timestamp'{since}' AS window_start, e AS window_end, s.sensor, {first}(value) AS a, "
-        f"{second}(value) AS b FROM {rows} AS s JOIN {ends} AS ends ON ends.sensor = s.sensor AND s.ts < e "
-        "GROUP BY e, s.sensor",
-        wait_s * 1000,
-        ordered=True,
-    )
-
-
-def numbered_landmark(stream: str, since: int, slide: int, names: tuple[str, str], wait: float) -> Case:
-    """From an order ID on, a result for every step in which rows came."""
-    first, second = names
-    rows = f"(SELECT * FROM {{rows}} WHERE id >= {since})"
-    ends = f"(SELECT DISTINCT sensor, {since} + ((id - {since}) DIV {slide} + 1) * {slide} AS e FROM {rows})"
-    return Case(
-        stream,
-        f"SELECT sensor, {first}(value) AS a, {second}(value) AS b FROM {stream} "
-        f"[LANDMARK {since} SLIDE {slide} WATTR id LATE ROWS] GROUP BY sensor",
-        f"SELECT {since}L AS window_start, e AS window_end, s.sensor, {first}(value) AS a, {second}(value) AS b "
-        f"FROM {rows} AS s JOIN {ends} AS ends ON ends.sensor = s.sensor AND s.id < e GROUP BY e, s.sensor",
-        wait,
-        ordered=True,
-    )
-
-
-def _keyed(keyed: bool) -> tuple[str, str, str]:
-    return ("sensor, ", " GROUP BY sensor", "PARTITION BY sensor ") if keyed else ("", "", "")
-
-
-@dataclass(frozen=True)
 class Trace:
-    """Rows in the order of their arrival, and the unit in which its windows are measured."""
+    """Rows in arrival order; ``unit_s`` is the time scale of the windows over them."""
 
     name: str
     data: pd.DataFrame
     unit_s: int
 
     def cases(self, turn: int) -> list[Case]:
-        """Eleven native and six ordered queries; another turn, other combinations."""
+        """Eleven native and six ordered queries; ``turn`` selects their combinations of window, shape and aggregate."""
         name, u = self.name, self.unit_s
         wait = 2.0 * u
         longest = float((self.data["ts"].cummax() - self.data["ts"]).dt.total_seconds().max()) + 1
@@ -220,11 +102,12 @@ class Trace:
         picked = [combinations[(turn + 5 * i) % len(combinations)] for i in range(8)]
         found = [windows[w](shape, MERGEABLE[(turn + i) % len(MERGEABLE)]) for i, (w, shape) in enumerate(picked)]
         found.append(sliding(name, 8 * u, 4 * u, turn % 3, AGGREGATES[-1], longest))
-        # so many windows that their panes are put together first
+        # with this many windows per row, panes are combined before the windows
         found.append(sliding(name, 15 * u, u / 8, (turn + 1) % 3, MERGEABLE[turn % len(MERGEABLE)], wait))
         found.append(numbered(name, 250, 2, (turn + 2) % 3, MERGEABLE[(turn + 3) % len(MERGEABLE)], 5.0))
         pairs = list(itertools.pairwise(ORDERED_AGGREGATES))
-        since = self.data["ts"].quantile(0.2).floor(f"{2 * u}s").strftime("%Y-%m-%d %H:%M:%S")
+        first_fifth: Any = self.data["ts"].quantile(0.2)
+        since = first_fifth.floor(f"{2 * u}s").strftime("%Y-%m-%d %H:%M:%S")
         return [
             *found,
             per_row(name, 6 * u, True, pairs[turn % 5], wait),
@@ -237,7 +120,7 @@ class Trace:
 
 
 def generated(rows: int, seed: int = 11) -> pd.DataFrame:
-    """Four sensors, a minute, lateness exponential with a mean of two seconds."""
+    """One minute of four sensors; lateness is exponential with a mean of two seconds."""
     rng = np.random.default_rng(seed)
     arrived = np.sort(rng.uniform(0, 60, rows))
     made = pd.DataFrame({"sensor": [f"s{i % 4}" for i in range(rows)]})
@@ -248,23 +131,23 @@ def generated(rows: int, seed: int = 11) -> pd.DataFrame:
 
 
 def with_numbers(data: pd.DataFrame) -> pd.DataFrame:
-    """Order IDs that come out of order too, by up to some twenty places; times to the microsecond."""
+    """Add order IDs that are up to some twenty positions out of order, and round times to microseconds."""
     rng = np.random.default_rng(12)
-    places = np.arange(len(data)) + rng.uniform(0, 20, len(data))
-    numbers = np.argsort(np.argsort(places, kind="stable"), kind="stable")
+    positions = np.arange(len(data)) + rng.uniform(0, 20, len(data))
+    numbers = np.argsort(np.argsort(positions, kind="stable"), kind="stable")
     times = {column: data[column].dt.round("us") for column in ("ts", "arrived")}
     return data.assign(id=numbers, **times).reset_index(drop=True)
 
 
 def recorded(rows: int) -> list[Trace]:
-    """A stretch of each real trace that has two clocks; none where they are not to be had."""
+    """The first rows of each recorded trace with two clocks, as far as their files exist."""
     found = []
     for name, file, unit_s, columns in (
         ("Phones", "ooo_umts", 1, ("device", "http_bytes", "event_ts", "arrival_ts")),
         ("Hosts", "winlog_pipeline", 1, ("host", "event_id", "event_ts", "arrival_ts")),
         ("Bikes", "bike_trips", 600, ("start_terminal", "duration_s", "event_ts", "arrival_ts")),
     ):
-        path = REAL / f"{file}.parquet"
+        path = data_folder() / f"{file}.parquet"
         if path.exists():
             key, value, event, arrival = columns
             data = pd.read_parquet(path).head(rows).sort_values(arrival, kind="stable")
@@ -274,7 +157,7 @@ def recorded(rows: int) -> list[Trace]:
 
 
 def write_files(data: pd.DataFrame, folder: Path, cuts: list[int] | None = None) -> list[Path]:
-    """The rows in arrival order, as files that wait to be put into the stream's folder."""
+    """Write the rows in arrival order as one file per micro-batch, split at ``cuts`` or into equal parts."""
     folder.mkdir(parents=True)
     edges = np.linspace(0, len(data), FILES + 1).astype(int).tolist() if cuts is None else [0, *cuts, len(data)]
     paths = []
@@ -286,7 +169,7 @@ def write_files(data: pd.DataFrame, folder: Path, cuts: list[int] | None = None)
 
 
 def settled(query: Any) -> CompletenessReport:
-    """Wait until everything is committed and every heartbeat that follows has taken effect."""
+    """Wait until every row is committed and every heartbeat that follows is in force; return the promise's report."""
     while True:
         query.processAllAvailable()
         batch = int(query.lastProgress["batchId"]) if query.lastProgress else -1
@@ -297,15 +180,15 @@ def settled(query: Any) -> CompletenessReport:
 
 
 def same(left: DataFrame, right: DataFrame) -> bool:
-    """The same rows, each as often; doubles to nine digits, since sums of doubles depend on their order."""
+    """Whether both have the same rows, equally often. Doubles are compared to nine digits: sums depend on the order."""
 
     def rows(frame: DataFrame) -> list[tuple[str, list[float]]]:
-        parted = []
+        split = []
         for row in frame.collect():
             flat = [value for cell in row for value in (cell if isinstance(cell, list) else [cell])]
             numbers = [value for value in flat if isinstance(value, float)]
-            parted.append((repr([value for value in flat if not isinstance(value, float)]), numbers))
-        return sorted(parted)
+            split.append((repr([value for value in flat if not isinstance(value, float)]), numbers))
+        return sorted(split)
 
     def close(a: float, b: float) -> bool:
         return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
@@ -318,7 +201,7 @@ def same(left: DataFrame, right: DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether the streaming result is the exact one; rows compared, late rows, seconds."""
+    """Whether the streaming result equals the batch's; the rows compared, the late rows, and the time it took."""
 
     equal: bool
     rows: int
@@ -327,35 +210,12 @@ class Outcome:
 
 
 def run(spark: SparkSession, case: Case, files: list[Path], folder: Path, name: str) -> Outcome:
-    """Stream the files through the query, and compare with the batch."""
+    """Stream the files through the query, and compare the result with the batch's."""
     began = time.monotonic()
-    inbox = folder / "in"
-    inbox.mkdir(parents=True)
     everything = spark.read.parquet(*map(str, files))
-    events = spark.readStream.schema(everything.schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
-    sw.stream(name, events, event_time="ts")
-    made = sw.sql(
-        spark,
-        case.text.replace(f"FROM {case.stream} ", f"FROM {name} "),
-        name=name,
-        location=str(folder / "promise"),
-        method=sw.Method(Trailing.name, wait_ms=case.wait_ms),
-        shards=2,
-    )
-    query = (
-        made.writeStream.format("parquet")
-        .option("path", str(folder / "out"))
-        .option("checkpointLocation", str(folder / "at"))
-        .start()
-    )
-    try:
-        for path in files:
-            os.link(path, inbox / path.name)
-            promise = settled(query)
-    finally:
-        query.stop()
+    result, promise = _stream_files(spark, case, files, folder, name, everything)
     assert promise.heartbeat is not None, "the stream is too short for a heartbeat"
-    published = spark.read.schema(made.schema).parquet(str(folder / "out"))
+    published = spark.read.schema(result.schema).parquet(str(folder / "out"))
     complete = promise.ledger.input == everything.count()
     rows = everything
     if case.ordered:
@@ -378,20 +238,51 @@ def run(spark: SparkSession, case: Case, files: list[Path], folder: Path, name: 
     return Outcome(equal, exact.count(), promise.ledger.late, time.monotonic() - began)
 
 
+def _stream_files(
+    spark: SparkSession, case: Case, files: list[Path], folder: Path, name: str, everything: DataFrame
+) -> tuple[DataFrame, CompletenessReport]:
+    """Run the query over the files, one per micro-batch; return its DataFrame and the report of its promise."""
+    inbox = folder / "in"
+    inbox.mkdir(parents=True)
+    events = spark.readStream.schema(everything.schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
+    sw.stream(name, events, event_time="ts")
+    result = sw.sql(
+        spark,
+        case.text.replace(f"FROM {case.stream} ", f"FROM {name} "),
+        name=name,
+        location=str(folder / "promise"),
+        method=sw.Method(Trailing.name, wait_ms=case.wait_ms),
+        shards=2,
+    )
+    query = (
+        result.writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+        .option("checkpointLocation", str(folder / "at"))
+        .start()
+    )
+    try:
+        for path in files:
+            os.link(path, inbox / path.name)
+            promise = settled(query)
+    finally:
+        query.stop()
+    return result, promise
+
+
 def name_sensors(spark: SparkSession, data: list[pd.DataFrame]) -> None:
-    """The static table that queries join."""
+    """Create the static table ``names`` that queries join."""
     names = sorted({sensor for frame in data for sensor in frame["sensor"]})
     places = [(sensor, f"place {i % 3}") for i, sensor in enumerate(names)]
     spark.createDataFrame(places, "sensor string, place string").createOrReplaceTempView("names")
 
 
 def main() -> None:
-    """Run them all, a few at a time."""
+    """Run all queries, a few at a time."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="take every n-th query only")
-    parser.add_argument("--only", type=int, nargs="*", help="these queries only, by their numbers")
-    parser.add_argument("--at-once", type=int, default=4, help="queries that run at the same time")
-    parser.add_argument("--rows", type=int, default=600, help="of each trace")
+    parser.add_argument("--every", type=int, default=1, help="run only every n-th query")
+    parser.add_argument("--only", type=int, nargs="*", help="run only the queries with these numbers")
+    parser.add_argument("--at-once", type=int, default=4, help="number of queries that run at the same time")
+    parser.add_argument("--rows", type=int, default=600, help="rows per trace")
     options = parser.parse_args()
     began = time.monotonic()
     spark = (
@@ -400,7 +291,7 @@ def main() -> None:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.python.authenticate.socketTimeout", "120s")  # a busy machine starts Python slowly
+        .config("spark.python.authenticate.socketTimeout", "120s")  # Python workers start slowly on a busy machine
         .config("spark.driver.memory", "2g")
         .getOrCreate()
     )
@@ -408,7 +299,7 @@ def main() -> None:
     traces = [Trace("Generated", generated(options.rows), 1), *recorded(options.rows)]
     numbered = enumerate((case for turn, trace in enumerate(traces) for case in trace.cases(turn)), 1)
     cases = {n: case for n, case in numbered if (n - 1) % options.every == 0 and n in (options.only or [n])}
-    wrong = 0
+    different = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         root = Path(scratch)
         files = {trace.name: write_files(trace.data, root / trace.name) for trace in traces}
@@ -426,13 +317,13 @@ def main() -> None:
                 except Exception as error:
                     verdict, line, out = "FAILED", type(error).__name__, None
                     print(f"{number:3} {error}", file=sys.stderr)
-                wrong += verdict != "equal"
+                different += verdict != "equal"
                 path = "ordered" if case.ordered else "native "
                 print(f"{number:3} {verdict:9} {path} {line}  {case.text}", flush=True)
         spark.stop()
     seconds = time.monotonic() - began
-    print(f"{len(cases) - wrong} of {len(cases)} queries equal their batch, in {seconds:.0f} s")
-    sys.exit(1 if wrong else 0)
+    print(f"{len(cases) - different} of {len(cases)} queries equal their batch, in {seconds:.0f} s")
+    sys.exit(1 if different else 0)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What the one-line promise costs: the same aggregation under ``withWatermark`` and under ``with_drop_ratio``.
+"""Cost of the one-line promise: the same aggregation under ``withWatermark`` and under ``with_drop_ratio``.
 
-Tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB. Both queries run in one Spark session over the same rows and
-take turns: files are handed to the one, then to the other, so that a machine that gets slower meanwhile is slower for
-both. A turn begins when all that the one before has left to do, such as the promise's decision, is done. The first
-turns of a query do not count. What counts is the ratio within each pair of turns. Beside throughput stands processor
-time a row, of Spark and of the driver's Python together, which says more where the machine does other things too.
+The query: tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB. Both queries run in one Spark session over the
+same rows and take turns, so that changes in the speed of the machine affect both alike. A turn begins after the turn
+before has finished, including the promise's decision. The first turn of a query does not count. The result is the
+median ratio within a pair of turns. Processor time per row covers Spark and the driver's Python; it is the better
+figure on a machine that does other work.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PROMISES: dict[str, Callable[[DataFrame], DataFrame]] = {"plain": plain, "promis
 
 
 def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
-    """Rows in arrival order, 50 000 a second until now, exponential lateness of 500 ms; some 150 bytes each as JSON."""
+    """Rows in arrival order: 50 000 per second until now, exponential lateness of 500 ms, about 150 bytes as JSON."""
     start = time.time_ns() // 1000 - rows * 20
     return spark.range(0, rows, 1, files).select(
         F.timestamp_micros(start + F.col("id") * 20 + (F.log(F.rand(7)) * 500_000).cast("long")).alias("ts"),
@@ -59,33 +59,33 @@ def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What some micro-batches took."""
+    """Rows and cost of the micro-batches of one turn."""
 
     rows: int
-    taken_s: float
+    clock_s: float
     processor_s: float
 
     @classmethod
     def of(cls, progress: list[dict[str, Any]], processor_s: float) -> Turn:
-        """These micro-batches, and the processor time since the ones before."""
-        taken_ms = sum(p["durationMs"]["triggerExecution"] for p in progress)
-        return cls(sum(p["numInputRows"] for p in progress), taken_ms / 1000, processor_s)
+        """A turn from Spark's progress reports and the processor time."""
+        clock_ms = sum(p["durationMs"]["triggerExecution"] for p in progress)
+        return cls(sum(p["numInputRows"] for p in progress), clock_ms / 1000, processor_s)
 
     @property
     def rows_per_s(self) -> float:
-        return self.rows / self.taken_s
+        return self.rows / self.clock_s
 
     @property
-    def processor_us_a_row(self) -> float:
+    def processor_us_per_row(self) -> float:
         return 1e6 * self.processor_s / self.rows
 
 
 Pair = tuple[Turn, Turn]
-"""Plain, and under the promise."""
+"""A turn of the plain query and a turn of the promised query."""
 
 
-class Side:
-    """One of the two queries, and what its micro-batches took."""
+class MeasuredQuery:
+    """One of the two queries."""
 
     def __init__(self, events: DataFrame, folder: Path) -> None:
         counted = events.groupBy(F.window("ts", "10 seconds"), "key").agg(
@@ -95,11 +95,11 @@ class Side:
         self.query = counted.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
 
     def progress(self) -> list[dict[str, Any]]:
-        """The micro-batches with events; a heartbeat comes as a row too."""
+        """The micro-batches with events; heartbeats count as input rows too, so small batches are left out."""
         return [p for p in self.query.recentProgress if p["numInputRows"] > 10]
 
     def finish_turn(self) -> Turn:
-        """Process what is there."""
+        """Process all available rows."""
         before, processor_s = len(self.progress()), processor_time_s(os.getpid())
         self.query.processAllAvailable()
         if self._promised():
@@ -108,12 +108,12 @@ class Side:
         return Turn.of(self.progress()[before:], processor_time_s(os.getpid()) - processor_s)
 
     def run_until(self, batches: int) -> None:
-        """Until so many micro-batches have ended."""
+        """Wait for this many micro-batches."""
         while len(self.progress()) < batches:
-            self.query.awaitTermination(0.05)
+            self.query.awaitTermination(0.05)  # type: ignore[arg-type]  # Spark takes fractions of a second
 
     def stop(self) -> None:
-        """Stop, once every row is seen to be accounted for."""
+        """Stop, after a check that the ledger accounts for every row."""
         progress = self.progress()
         if self._promised():
             (promise,) = sw.report(self.query).completeness
@@ -127,28 +127,29 @@ class Side:
 def take_turns(
     read: Callable[[str], DataFrame], files: list[Path], per_turn: int, turns: int, warm_up: int
 ) -> list[Pair]:
-    """Both, turn by turn."""
+    """Run both queries in turns of ``per_turn`` files; turns before ``warm_up`` do not count."""
     pairs = []
     with tempfile.TemporaryDirectory(dir=files[0].parent.parent) as temporary:
         folder = Path(temporary)
-        sides: dict[str, Side] = {}
+        queries: dict[str, MeasuredQuery] = {}
         for turn in range(turns):
-            took = {}
+            measured = {}
             order = ["plain", "promised"] if turn % 2 == 0 else ["promised", "plain"]
             for name in order:
-                arrive(files[turn * per_turn : (turn + 1) * per_turn], folder / name, turn)
+                add_files(files[turn * per_turn : (turn + 1) * per_turn], folder / name, turn)
                 if turn == 0:
-                    sides[name] = Side(PROMISES[name](read(f"{folder / name}/*")), folder / f"of-{name}")
-                took[name] = sides[name].finish_turn()
+                    events = PROMISES[name](read(f"{folder / name}/*"))
+                    queries[name] = MeasuredQuery(events, folder / f"state-{name}")
+                measured[name] = queries[name].finish_turn()
             if turn >= warm_up:
-                pairs.append((took["plain"], took["promised"]))
-        for side in sides.values():
-            side.stop()
+                pairs.append((measured["plain"], measured["promised"]))
+        for query in queries.values():
+            query.stop()
     return pairs
 
 
-def arrive(files: list[Path], folder: Path, turn: int) -> None:
-    """The files appear in the source's folder, all at once."""
+def add_files(files: list[Path], folder: Path, turn: int) -> None:
+    """Add the files to the source's folder, all at once."""
     hidden = folder / f".{turn}"
     hidden.mkdir(parents=True)
     for file in files:
@@ -157,27 +158,27 @@ def arrive(files: list[Path], folder: Path, turn: int) -> None:
 
 
 def run_alone(read: Callable[[], DataFrame], batches: int, warm_up: int) -> list[Pair]:
-    """Both, one after the other: for a source that never waits."""
-    took = {}
+    """Run both queries one after the other, for a source that never pauses."""
+    measured = {}
     for name, promise in PROMISES.items():
         with tempfile.TemporaryDirectory() as folder:
-            side = Side(promise(read()), Path(folder))
-            side.run_until(warm_up)
-            before, processor_s = len(side.progress()), processor_time_s(os.getpid())
-            side.run_until(batches)
-            took[name] = Turn.of(side.progress()[before:], processor_time_s(os.getpid()) - processor_s)
-            side.stop()
-    return [(took["plain"], took["promised"])]
+            query = MeasuredQuery(promise(read()), Path(folder))
+            query.run_until(warm_up)
+            before, processor_s = len(query.progress()), processor_time_s(os.getpid())
+            query.run_until(batches)
+            measured[name] = Turn.of(query.progress()[before:], processor_time_s(os.getpid()) - processor_s)
+            query.stop()
+    return [(measured["plain"], measured["promised"])]
 
 
 def compare(label: str, measure: Callable[[], list[Pair]], rounds: int) -> dict[str, Any]:
-    """The same several times, with new queries; the first time warms Java up and does not count."""
+    """Measure ``rounds`` times with new queries, after one round that warms Java up."""
     pairs: list[Pair] = []
     for number in track(range(rounds + 1), description=label, console=Console(stderr=True)):
-        got = measure()
-        pairs += got if number else []
+        measured = measure()
+        pairs += measured if number else []
     ratios = [promised.rows_per_s / plain.rows_per_s for plain, promised in pairs]
-    processor = [promised.processor_us_a_row / plain.processor_us_a_row for plain, promised in pairs]
+    processor = [promised.processor_us_per_row / plain.processor_us_per_row for plain, promised in pairs]
     return {
         "source": label,
         "throughput_ratio": statistics.median(ratios),
@@ -192,9 +193,9 @@ def compare(label: str, measure: Callable[[], list[Pair]], rounds: int) -> dict[
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--sources", default="json,parquet,rate,small", help="which of them, by comma")
-    arguments.add_argument("--rounds", type=int, default=4, help="new queries so many times")
-    arguments.add_argument("--turns", type=int, default=6, help="of each query; the first does not count")
+    arguments.add_argument("--sources", default="json,parquet,rate,small", help="sources to measure, comma-separated")
+    arguments.add_argument("--rounds", type=int, default=4, help="rounds, each with new queries")
+    arguments.add_argument("--turns", type=int, default=6, help="turns per query; the first does not count")
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
     conf = {
@@ -203,22 +204,22 @@ def main() -> None:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
-        "spark.sql.streaming.pollingDelay": "200ms",  # the query whose turn it is not should not keep a core busy
+        "spark.sql.streaming.pollingDelay": "200ms",  # the waiting query must not keep a core busy
     }
     with local_session("overhead", **conf) as spark, tempfile.TemporaryDirectory() as folder:
 
         def files(kind: str, count: int, rows: int) -> list[Path]:
-            made = Path(folder) / f"{kind}-{rows}"
-            if not made.exists():
+            rows_folder = Path(folder) / f"{kind}-{rows}"
+            if not rows_folder.exists():
                 with Console(stderr=True).status(f"writing {count * rows:,} rows of {kind} …"):
-                    getattr(make_rows(spark, count * rows, count).write, kind)(str(made))
-            return sorted(made.glob("part-*"))
+                    getattr(make_rows(spark, count * rows, count).write, kind)(str(rows_folder))
+            return sorted(rows_folder.glob("part-*"))
 
         def saturated(kind: str) -> list[Pair]:
-            # a saturated stream takes its micro-batches as large as it is allowed to: eight files of a million rows
+            # a saturated stream fills its micro-batches up to the limit: eight files of a million rows
             reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 8)
-            made = files(kind, 8 * options.turns, 1_000_000)
-            return take_turns(getattr(reader, kind), made, 8, options.turns, warm_up=1)
+            large_files = files(kind, 8 * options.turns, 1_000_000)
+            return take_turns(getattr(reader, kind), large_files, 8, options.turns, warm_up=1)
 
         def small() -> list[Pair]:
             reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
@@ -237,7 +238,7 @@ def main() -> None:
             "json": lambda: compare("JSON lines, saturated", lambda: saturated("json"), options.rounds),
             "parquet": lambda: compare("Parquet, saturated", lambda: saturated("parquet"), options.rounds),
             "rate": lambda: compare("rate source, saturated", lambda: run_alone(from_rate, 14, 4), options.rounds),
-            "small": lambda: compare("JSON, 10 000 rows a batch", small, options.rounds),
+            "small": lambda: compare("JSON, 10 000 rows per batch", small, options.rounds),
         }
         results = [measurements[source]() for source in options.sources.split(",")]
     if options.json:

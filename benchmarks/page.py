@@ -1,6 +1,6 @@
-"""What the live page weighs and what its server costs, with 50 queries of 1 000 micro-batches and one visitor.
+"""Size of the live page and cost of its server, with 50 queries of 1 000 micro-batches and one visitor.
 
-Every query gets one more micro-batch a second while it is measured. Needs Chromium and its driver.
+Every query gets one more micro-batch per second during the measurement. Needs Chromium and its driver.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from slackwater.watching.series_file import SeriesWriter, series_path
 
 
 def main() -> None:
-    """Measure, and print one JSON line."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--queries", type=int, default=50)
-    options.add_argument("--batches", type=int, default=1000)
-    options.add_argument("--seconds", type=int, default=30)
-    given = options.parse_args()
+    """Measure and print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--batches", type=int, default=1000, help="micro-batches per query before the measurement")
+    parser.add_argument("--seconds", type=int, default=30, help="length of the measurement with a visitor")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        writers = _writers(Path(folder), given.queries, given.batches)
+        writers = _writers(Path(folder), options.queries, options.batches)
         command = [sys.executable, "-m", "slackwater.cli.main", "watch", folder, "--port", "0"]
         server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert server.stderr is not None
         try:
             found = re.search(r"http://\S+", server.stderr.readline())
             assert found is not None
-            print(json.dumps(_measure(found[0], server.pid, writers, given.batches, given.seconds), indent=2))
+            print(json.dumps(_measure(found[0], server.pid, writers, options.batches, options.seconds), indent=2))
         finally:
             server.terminate()
             server.wait()
 
 
 def _writers(folder: Path, queries: int, batches: int) -> list[SeriesWriter]:
-    made = []
+    writers = []
     for number in range(queries):
         about = dataclasses.replace(RATIO, query_id=f"id-{number}", query=f"query {number}")
         writer = SeriesWriter(series_path(folder / f"p{number}", about.query_id), about, next_batch=0)
         for batch in range(batches):
             writer.series.add(ratio_point(batch))
         writer._rewrite()
-        made.append(writer)
-    return made
+        writers.append(writer)
+    return writers
 
 
 def _measure(url: str, pid: int, writers: list[SeriesWriter], batch: int, seconds: int) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _measure(url: str, pid: int, writers: list[SeriesWriter], batch: int, second
 
 
 def _received(driver: Any) -> int:
-    """Bytes that came through the page's websocket since the last call."""
+    """Bytes received through the page's websocket since the last call."""
     entries = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
     frames = [e for e in entries if e["method"] == "Network.webSocketFrameReceived"]
     return sum(len(e["params"]["response"]["payloadData"]) for e in frames)

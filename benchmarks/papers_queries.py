@@ -1,12 +1,12 @@
-"""The papers' queries as printed: the plan of each, its results on Spark, and whether they are the batch's.
+"""Plans and runs the queries that the papers print, and compares their results with a batch job.
 
-The streams are small and made up here: a row a second for twenty minutes, up to eight seconds late, in five
-micro-batches; for the query with a DELAY twenty rows a second for a minute, as they happen, once Spark has started.
-Each query is also told when rows arrived (ARRIVAL; twenty minutes pass in seconds here) and to hand out its late rows
-(LATE ROWS), so that plain Spark can compute the same as a batch: a row is left out of the windows that it missed. The
-answers of standing queries are held against the batch's at the same instant. ``--wrong`` prints only the texts for ten
-wrong queries, ``--explain`` only the plans; both without Spark. ``--write`` puts the texts, the plans and, if they were
-run, the results into the pages.
+The streams are generated: one row per second for twenty minutes, up to eight seconds late, in five micro-batches. The
+query with a DELAY reads twenty rows per second for a minute, in real time. Every query gets an ARRIVAL, because the
+twenty minutes pass in seconds, and LATE ROWS, so that the batch job can leave a late row out of the windows that it
+missed. Answers of standing queries are compared with the batch's at the same instant.
+
+``--wrong`` prints only the errors of ten wrong queries, ``--explain`` only the plans; both run without Spark.
+``--write`` writes errors, plans and, after a run, results to the docs pages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PAGE, LANGUAGE = ROOT / "docs" / "papers" / "queries.md", ROOT / "docs" / "langu
 ROWS, FILES, SHOWN = 1200, 5, 3
 LIVE_PER_S = 20
 WRONG_RESULT = "NOT THE BATCH'S"
-ONE_NAME = threading.Lock()  # several queries read a stream of the same name, each its own
+STREAM_NAME_LOCK = threading.Lock()  # several queries register a stream under the same name
 START_S = 1_087_516_800  # 18 June 2004
 TITLES = {
     "kim2007": "Kim 2007",
@@ -97,16 +97,16 @@ BATCHES = {
 
 INTRODUCTION = """# The papers' queries
 
-Every query that the five papers print is taken as printed; what two of them say in words is written as it would be said
-here. For each there is the plan (`slackwater explain`). `make bench-queries` runs them all on Spark
-and compares their results with what plain Spark computes as a batch; with `--write` it writes this page."""
-COMPARED = """The results are of a row a second for twenty minutes, up to eight seconds late, in five micro-batches; for
-the query with a DELAY, of twenty rows a second as they happen."""
+These are all queries that the five papers print, unchanged, and two that the papers describe in words. Each comes with
+its plan (`slackwater explain`). `make bench-queries` runs them on Spark and compares the results with a batch job of
+plain Spark. `python benchmarks/papers_queries.py --write` writes this page."""
+COMPARED = """The results are from one row per second for twenty minutes, up to eight seconds late, in five
+micro-batches. The query with a DELAY reads twenty rows per second in real time."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A query of a paper: as it is printed, as it is understood, and the batch that must give the same."""
+    """A query of a paper: its text, the parsed query, and the batch query that must give the same result."""
 
     paper: str
     number: int
@@ -116,24 +116,24 @@ class Printed:
 
     @property
     def title(self) -> str:
-        """The paper, and which of its queries."""
+        """The paper and the number of the query."""
         return f"{TITLES[self.paper]}, query {self.number + 1}"
 
     @property
     def live(self) -> bool:
-        """Whether it promises a delay, which means something only while rows arrive as they happen."""
+        """Whether the query promises a delay; such a query must read rows in real time."""
         return "DELAY" in self.text
 
     @property
     def plan(self) -> str:
-        """What ``slackwater explain`` says."""
+        """The output of ``slackwater explain``."""
         if self.query.precision is not None:
             return explain_standing(self.query, CATALOG)
         return explain(make_plan(self.query, CATALOG))
 
 
 def printed() -> list[Printed]:
-    """Every query of every paper."""
+    """All queries of all papers."""
     found = []
     for file in sorted(PAPERS.glob("*.sql")):
         texts = [text.strip("\n") for text in file.read_text(encoding="utf-8").split("\n;\n")]
@@ -144,20 +144,20 @@ def printed() -> list[Printed]:
 
 
 def refusals() -> list[str]:
-    """What is said of each wrong query."""
-    said = []
+    """The error of each wrong query."""
+    errors = []
     for text in WRONG:
         try:
             make_plan(parse(text), CATALOG)
         except SlackwaterError as error:
-            said.append(str(error))
+            errors.append(str(error))
         else:
-            said.append(f"NOT REFUSED: {text}")
-    return said
+            errors.append(f"NOT REFUSED: {text}")
+    return errors
 
 
 def streams() -> dict[str, pd.DataFrame]:
-    """The rows of every stream, in the order of their arrival."""
+    """The rows of every stream, in arrival order."""
     rng = np.random.default_rng(2012)
     arrived = np.arange(ROWS, dtype=float)
     late = np.minimum(rng.exponential(1.0, ROWS), 8.0)
@@ -178,7 +178,7 @@ def streams() -> dict[str, pd.DataFrame]:
 
 
 class Inbox:
-    """A folder that Spark streams from, a file a micro-batch."""
+    """A folder that a streaming query reads, one file per micro-batch."""
 
     def __init__(self, spark: Any, data: pd.DataFrame, folder: Path, *, live: bool = False) -> None:
         self.folder, self._inbox, self._live = folder, folder / "in", live
@@ -191,7 +191,7 @@ class Inbox:
         self.stream = reader.parquet(str(self._inbox))
 
     def put(self, number: int) -> None:
-        """One more file; of a live stream the second that ends now."""
+        """Add one file; the rows of a live stream are shifted to the second that ends now."""
         hidden = self.folder / f"{number}.parquet"
         part = self.parts[number]
         if self._live:
@@ -200,77 +200,43 @@ class Inbox:
         part.to_parquet(hidden, coerce_timestamps="us", index=False)
         hidden.rename(self._inbox / hidden.name)
 
-    def thinned_by(self, ratios: list[float]) -> pd.DataFrame:
-        """The rows that are there, each with the shed ratio of its micro-batch."""
+    def with_shed_ratio(self, ratios: list[float]) -> pd.DataFrame:
+        """All rows, each with the shed ratio of its micro-batch."""
         assert len(ratios) == len(self.parts), f"{len(self.parts)} files, {len(ratios)} micro-batches"
         files = [pd.read_parquet(self._inbox / f"{number}.parquet") for number in range(len(ratios))]
         rows = pd.concat([rows.assign(shed_ratio=ratio) for rows, ratio in zip(files, ratios, strict=True)])
-        return rows.assign(ts=rows["ts"].dt.tz_localize(None))  # as Spark hands times over
+        return rows.assign(ts=rows["ts"].dt.tz_localize(None))  # like the timestamps of Spark's toPandas
 
     def everything(self, spark: Any) -> Any:
-        """All rows, as a batch."""
+        """All rows as a batch DataFrame."""
         return spark.read.schema(self.schema).parquet(str(self._inbox))
 
-    def start(self, made: Any) -> Any:
-        """The query, into Parquet files."""
-        writer = made.writeStream.format("parquet").option("path", str(self.folder / "out"))
+    def start(self, result: Any) -> Any:
+        """Start the query with a Parquet sink."""
+        writer = result.writeStream.format("parquet").option("path", str(self.folder / "out"))
         return writer.option("checkpointLocation", str(self.folder / "at")).start()
 
-    def published(self, spark: Any, made: Any) -> Any:
-        """What came out."""
-        return spark.read.schema(made.schema).parquet(str(self.folder / "out"))
+    def published(self, spark: Any, result: Any) -> Any:
+        """The rows that the query wrote."""
+        return spark.read.schema(result.schema).parquet(str(self.folder / "out"))
 
 
 def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
-    """Run a query over its stream: its last results, whether they are the batch's, and the ledger."""
-    from pyspark.sql import functions as F
-
+    """Run a query; report its last results, whether they equal the batch's, and the ledger."""
     import slackwater as sw
-    from equality import NUMBER_ORIGIN, same, settled
-    from slackwater.spark.windows.sql import run_query
-    from thinned import compared, shed_ratios
+    from equality import same
+    from shed_counts import compare_counts, shed_ratios
 
-    arrival = "arrived" if "arrived" in data else None
     inbox = Inbox(spark, data, folder, live=one.live)
-    asked = dataclasses.replace(
-        one.query,
-        windows=tuple((at, dataclasses.replace(w, late=Late.ROWS, arrival=arrival)) for at, w in one.query.windows),
+    running, result, promise, ledger = _run_to_end(spark, one, data, inbox)
+    published = inbox.published(spark, result)
+    found = sw.on_time(published)
+    batch = _batch_results(
+        spark, one, inbox.everything(spark), sw.late_rows(published), promise.heartbeat, found.columns
     )
-    with ONE_NAME:
-        sw.stream(one.query.windowed()[0][0].name, inbox.stream, event_time=data.columns[0])
-        made = run_query(spark, asked, name=folder.name, location=str(folder / "promise"))
-    running = inbox.start(made)
-    try:
-        settled(running)  # a query that is still being started delays everything
-        for number in range(1, len(inbox.parts)):
-            inbox.put(number)
-            if one.live:
-                running.awaitTermination(1)
-            else:
-                settled(running)
-        promise = settled(running)
-        ledger = sw.report(running).ledger
-    finally:
-        running.stop()
-    published = inbox.published(spark, made)
-    found, late = sw.on_time(published), sw.late_rows(published)
-    everything = inbox.everything(spark)
-    views = {
-        "all": everything,
-        "missed": late.selectExpr("*", "explode(missed) AS w").selectExpr("*", "w.window_end"),
-        "kept": everything.join(late, everything.columns[0], "left_anti"),
-    }
-    names = {view: f"{view}_{one.paper}_{one.number}" for view in views}
-    for view, frame in views.items():
-        frame.createOrReplaceTempView(names[view])
-    edge = F.lit(promise.heartbeat)
-    if "orderID" in everything.columns:
-        edge = F.lit(round(promise.heartbeat.timestamp() * 1000) - NUMBER_ORIGIN)
-    closed = F.col("window_end") <= edge if "SLIDE" in one.text else F.col("window_end") < edge
-    batch = spark.sql(one.batch.format(**names)).where(closed).select(*found.columns)
     table = found.toPandas().sort_values("window_end")
     if ledger.shed and len(table):
-        counts = compared(table, batch.toPandas(), inbox.thinned_by(shed_ratios(running)))
+        counts = compare_counts(table, batch.toPandas(), inbox.with_shed_ratio(shed_ratios(running)))
         verdict = WRONG_RESULT if counts.wrong else str(counts)
     else:
         verdict = "the same as the batch's, row for row" if len(table) and same(found, batch) else WRONG_RESULT
@@ -281,8 +247,59 @@ def results(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     )
 
 
+def _run_to_end(spark: Any, one: Printed, data: pd.DataFrame, inbox: Inbox) -> tuple[Any, Any, Any, Any]:
+    """Stream all files through the query; return the stopped query, its DataFrame, its promise and its ledger."""
+    import slackwater as sw
+    from equality import settled
+    from slackwater.spark.windows.sql import run_query
+
+    arrival = "arrived" if "arrived" in data else None
+    query = dataclasses.replace(
+        one.query,
+        windows=tuple((at, dataclasses.replace(w, late=Late.ROWS, arrival=arrival)) for at, w in one.query.windows),
+    )
+    with STREAM_NAME_LOCK:
+        sw.stream(one.query.windowed()[0][0].name, inbox.stream, event_time=data.columns[0])
+        result = run_query(spark, query, name=inbox.folder.name, location=str(inbox.folder / "promise"))
+    running = inbox.start(result)
+    try:
+        settled(running)  # the start of a query takes long; live rows come after it
+        for number in range(1, len(inbox.parts)):
+            inbox.put(number)
+            if one.live:
+                running.awaitTermination(1)
+            else:
+                settled(running)
+        promise = settled(running)
+        ledger = sw.report(running).ledger
+    finally:
+        running.stop()
+    return running, result, promise, ledger
+
+
+def _batch_results(spark: Any, one: Printed, everything: Any, late: Any, heartbeat: Any, columns: list[str]) -> Any:
+    """The batch job's results for the windows that are closed at ``heartbeat``, without the rows they missed."""
+    from pyspark.sql import functions as F
+
+    from equality import NUMBER_ORIGIN
+
+    views = {
+        "all": everything,
+        "missed": late.selectExpr("*", "explode(missed) AS w").selectExpr("*", "w.window_end"),
+        "kept": everything.join(late, everything.columns[0], "left_anti"),
+    }
+    names = {view: f"{view}_{one.paper}_{one.number}" for view in views}
+    for view, frame in views.items():
+        frame.createOrReplaceTempView(names[view])
+    edge = F.lit(heartbeat)
+    if "orderID" in everything.columns:
+        edge = F.lit(round(heartbeat.timestamp() * 1000) - NUMBER_ORIGIN)
+    closed = F.col("window_end") <= edge if "SLIDE" in one.text else F.col("window_end") < edge
+    return spark.sql(one.batch.format(**names)).where(closed).select(*columns)
+
+
 def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
-    """Run a standing query: its last answers, and how many were within their bound of the batch's."""
+    """Run a standing query; report its last answers, and how many are within their bound of the batch's."""
     import slackwater as sw
     from slackwater.spark.standing.sql import standing_query
     from slackwater.spark.worker.mailbox import replace
@@ -292,10 +309,10 @@ def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     value = data.columns[1]
     clock = folder / "clock"
     clock.write_text("0")
-    with ONE_NAME:
+    with STREAM_NAME_LOCK:
         sw.stream(one.query.windowed()[0][0].name, inbox.stream, event_time="ts", value=value)
-        made = standing_query(spark, one.query, location=str(folder / "promise"), clock_file=str(clock))
-    running = inbox.start(made)
+        result = standing_query(spark, one.query, location=str(folder / "promise"), clock_file=str(clock))
+    running = inbox.start(result)
     try:
         for number in range(FILES):
             if number:
@@ -305,7 +322,7 @@ def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
             running.processAllAvailable()
     finally:
         running.stop()
-    table = inbox.published(spark, made).toPandas().sort_values("at")
+    table = inbox.published(spark, result).toPandas().sort_values("at")
     rows, instants = f"all_{one.paper}_{one.number}", f"instants_{one.paper}_{one.number}"
     inbox.everything(spark).createOrReplaceTempView(rows)
     aggregate = "MAX" if "MAX" in one.text else "MIN"
@@ -324,17 +341,17 @@ def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
 
 
 def run(spark: Any, one: Printed, data: dict[str, pd.DataFrame], scratch: Path) -> str:
-    """What comes out of a query."""
-    of_its_kind = results if one.query.precision is None else answers
-    return of_its_kind(spark, one, data[one.query.windowed()[0][0].name], scratch / f"{one.paper}-{one.number}")
+    """Run a query and return the text of its results."""
+    report = results if one.query.precision is None else answers
+    return report(spark, one, data[one.query.windowed()[0][0].name], scratch / f"{one.paper}-{one.number}")
 
 
-def write(said: list[str] | None) -> None:
-    """Put plans, refusals and, where the queries were run, results into the pages."""
-    parts = [INTRODUCTION if said is None else f"{INTRODUCTION}\n\n{COMPARED}"]
+def write(outcomes: list[str] | None) -> None:
+    """Write plans, errors and, if the queries were run, results to the docs pages."""
+    parts = [INTRODUCTION if outcomes is None else f"{INTRODUCTION}\n\n{COMPARED}"]
     for number, one in enumerate(printed()):
         parts += [f"\n## {one.title}\n", f"```sql\n{one.text}\n```\n", f"```text\n{one.plan}```"]
-        parts += [f"\n```text\n{said[number]}\n```"] if said is not None else []
+        parts += [f"\n```text\n{outcomes[number]}\n```"] if outcomes is not None else []
     PAGE.write_text("\n".join(parts) + "\n", encoding="utf-8")
     page = LANGUAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition("(`python benchmarks/papers_queries.py --wrong`):\n\n```text\n")
@@ -346,11 +363,11 @@ def write(said: list[str] | None) -> None:
 
 
 def main() -> None:
-    """Print them all."""
+    """Print plans and results of all queries."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wrong", action="store_true", help="only the ten wrong queries")
-    parser.add_argument("--explain", action="store_true", help="only the plans")
-    parser.add_argument("--write", action="store_true", help="into the pages too")
+    parser.add_argument("--wrong", action="store_true", help="print only the errors of the ten wrong queries")
+    parser.add_argument("--explain", action="store_true", help="print only the plans")
+    parser.add_argument("--write", action="store_true", help="also write the docs pages")
     options = parser.parse_args()
     if options.wrong:
         print("\n\n".join(refusals()))
@@ -363,22 +380,22 @@ def main() -> None:
         return
     from slackwater.spark.command.session import local_session
 
-    data, said = streams(), []
+    data, outcomes = streams(), []
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
         local_session("papers-queries") as spark,
         ThreadPoolExecutor(4) as pool,
     ):
-        spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", 1000)  # all there are, for ``shed_ratios``
+        spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", 1000)  # ``shed_ratios`` needs all of them
         jobs = {one.title: pool.submit(run, spark, one, data, Path(scratch)) for one in printed() if not one.live}
         found = {title: job.result() for title, job in jobs.items()}
         for one in printed():
-            # what must keep up is run by itself
-            said.append(run(spark, one, data, Path(scratch)) if one.live else found[one.title])
-            print(f"-- {one.title}\n{one.plan}\n{said[-1]}\n", flush=True)
+            # a live query has to keep up, so it runs alone
+            outcomes.append(run(spark, one, data, Path(scratch)) if one.live else found[one.title])
+            print(f"-- {one.title}\n{one.plan}\n{outcomes[-1]}\n", flush=True)
     if options.write:
-        write(said)
-    sys.exit(1 if any(WRONG_RESULT in text for text in said) else 0)
+        write(outcomes)
+    sys.exit(1 if any(WRONG_RESULT in text for text in outcomes) else 0)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""A streaming source that replays arrivals when they are due, for benchmarks of load shedding.
+"""A streaming source that replays recorded arrivals, for the load shedding benchmark.
 
-Row *i* is there once ``start + arrivals[i]`` has come; its columns are ``id``, ``arrived`` and a ``value`` made from
-its id, so that a run can be repeated row for row. The arrivals are a sorted NumPy array of seconds in a file that
-driver and executors see.
+Row *i* becomes available at ``start + arrivals[i]``. Its columns are ``id``, ``arrived`` and ``value``; ``value`` is
+computed from ``id``, so a run can be repeated exactly. The arrivals are a sorted NumPy array of seconds, in a file that
+driver and executors can read.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
@@ -81,12 +83,12 @@ class ReplaySource(DataSource):
         return SCHEMA
 
     def streamReader(self, schema: object) -> _ReplayReader:
-        most = self.options.get("rows_per_batch")
+        rows_per_batch = self.options.get("rows_per_batch")
         return _ReplayReader(
             self.options["path"],
             int(self.options["start_us"]),
             int(self.options.get("partitions", "2")),
-            None if most is None else int(most),
+            None if rows_per_batch is None else int(rows_per_batch),
         )
 
 
@@ -95,8 +97,10 @@ def replay(
 ) -> DataFrame:
     """The rows of an arrivals file (``.npy``, sorted seconds) as a stream that begins at ``start_us``.
 
-    A micro-batch takes all that are due, or at most ``rows_per_batch`` of them.
+    A micro-batch reads all available rows, or at most ``rows_per_batch`` of them.
     """
+    # Python workers cannot import this folder's modules, so the class travels with the query.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     spark.dataSource.register(ReplaySource)
     options = {"path": str(arrivals_s), "start_us": str(start_us), "partitions": str(partitions)}
     if rows_per_batch is not None:

@@ -1,13 +1,13 @@
-"""Load shedding on real Spark: an expensive query is overloaded, and every law gets the same input.
+"""Load shedding on Spark: overloads an expensive query and gives every law the same input.
 
-    python benchmarks/shedding.py                     # all parts, some fifteen minutes
+    python benchmarks/shedding.py                     # all parts, about fifteen minutes
     python benchmarks/shedding.py --part overload --overload 2 --law ctrl-batch
     python benchmarks/shedding.py --trace counts.parquet --speed 10 --seconds 60
 
-Parts: ``overload`` (delay, violations, loss, law by law), ``response`` (what Spark does with a step, Tu 2006, Fig. 5),
-``idle`` (what it costs when there is nothing to shed), ``unbiased`` (shed sums and counts against the truth), ``step``
-(the cost of one controller step). What the query bears is measured first, in the same session, and again before each
-overload. On a busy machine timings mean little.
+The parts are ``overload`` (delay, violations and loss per law), ``response`` (Spark's response to a step, Tu 2006,
+Fig. 5), ``idle`` (the cost of the promise without overload), ``unbiased`` (estimated sums and counts against the exact
+ones) and ``step`` (the cost of one controller step). The capacity of the query is measured first, and again before each
+overload. Use an idle machine.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 import slackwater as sw
+from recorded_data import data_folder
 from shedding_plots import plot_response, plot_runs
-from shedding_query import Plant, Ran, Terrace, back_to_back, identify, run_law, warm_up
+from shedding_query import CostRise, FinishedRun, Plant, back_to_back, identify, run_law, warm_up
 from slackwater.control.shedding import make_law
 from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController
 from slackwater.promises import Timeliness
@@ -47,15 +48,15 @@ RISE_S = 4
 FULL_S = CALM_S + RISE_S
 CALM_RATIO = 0.35
 AFTER_S = 2
-DEARER = 1.5
+COST_FACTOR = 1.5
 STEP_LOADS = (0.5, 0.8, 1.2, 1.6)
 STEP_AT_S, STEP_S = 5, 16
 IDLE_TURNS = 10
 
 
 @dataclass
-class Run:
-    """One law under one overload; delays are those of rows that were kept, from arrival to commit."""
+class Figures:
+    """The figures of one law under one overload. Delays are from arrival to commit, of kept rows."""
 
     law: str
     overload: float
@@ -74,7 +75,10 @@ class Run:
 
 
 def bursts(seconds: int, trace: Path | None, speed: float) -> tuple[Floats, Floats]:
-    """A calm stretch and the busiest stretch of a trace (or of web-like bursts), each with a mean of one."""
+    """Counts per second, each with a mean of one: a calm period, and the busiest period of the trace.
+
+    Without a trace the counts are generated, with bursts like web traffic.
+    """
     if trace is None:
         counts = web_rates(np.random.default_rng(2006), 10 * seconds, 100.0, sources=40)
     else:
@@ -88,88 +92,95 @@ def bursts(seconds: int, trace: Path | None, speed: float) -> tuple[Floats, Floa
 
 def overload_rates(
     plant: Plant, target_s: float, overload: float, seconds: int, trace: Path | None, speed: float
-) -> tuple[Floats, Terrace]:
-    """The input second by second: calm, a rise of some seconds to so many times what the query bears, then calm again.
+) -> tuple[Floats, CostRise]:
+    """Rows per second of the input: calm, a rise to ``overload`` times the capacity, overload, and calm again.
 
-    In the middle third of the overload a row costs half as much again, and the capacity is lower by as much.
+    In the middle third of the overload a row costs half as much again; the capacity falls accordingly.
     """
-    terrace = Terrace(FULL_S + seconds / 3, FULL_S + 2 * seconds / 3, DEARER)
+    cost_rise = CostRise(FULL_S + seconds / 3, FULL_S + 2 * seconds / 3, COST_FACTOR)
     calm, busy = bursts(seconds, trace, speed)
     capacity_per_s = plant.capacity_per_s(target_s)
-    mean_per_s = capacity_per_s * float(np.mean(1.0 / terrace.factors(FULL_S + np.arange(seconds))))
-    quiet = CALM_RATIO * capacity_per_s
-    rise = np.geomspace(quiet, overload * mean_per_s, RISE_S + 2)[1:-1]
-    return np.concatenate([quiet * calm, rise, overload * mean_per_s * busy, np.full(AFTER_S, quiet)]), terrace
+    mean_per_s = capacity_per_s * float(np.mean(1.0 / cost_rise.factors(FULL_S + np.arange(seconds, dtype=np.float64))))
+    calm_per_s = CALM_RATIO * capacity_per_s
+    rise = np.geomspace(calm_per_s, overload * mean_per_s, RISE_S + 2)[1:-1]
+    parts = [calm_per_s * calm, rise, overload * mean_per_s * busy, np.full(AFTER_S, calm_per_s)]
+    return np.concatenate(parts), cost_rise
 
 
-def delays_and_shares(ran: Ran) -> tuple[Floats, Floats]:
-    """For every row that was read its delay if it was kept, and the chance of that; NaN for one never read."""
-    delays_s, shares = np.full(len(ran.arrivals_s), np.nan), np.zeros(len(ran.arrivals_s))
+def delays_and_shares(run: FinishedRun) -> tuple[Floats, Floats]:
+    """For every row: its delay (NaN if it was never read), and the probability that it was kept."""
+    delays_s, shares = np.full(len(run.arrivals_s), np.nan), np.zeros(len(run.arrivals_s))
     first = 0
-    for record in ran.history:
+    for record in run.history:
         batch = record.batch
         rows = slice(first, min(first + batch.rows, len(delays_s)))
-        delays_s[rows] = batch.started_s + batch.duration_s - ran.start_s - ran.arrivals_s[rows]
+        delays_s[rows] = batch.started_s + batch.duration_s - run.start_s - run.arrivals_s[rows]
         shares[rows] = batch.kept / batch.rows
         first += batch.rows
     return delays_s, shares
 
 
-def measure(law: str, overload: float, ran: Ran, plant: Plant, terrace: Terrace, target_s: float, seconds: int) -> Run:
-    """The figures of merit: violations since the load began to rise, delay and loss while it was at its height."""
-    delays_s, shares = delays_and_shares(ran)
-    unread = np.isnan(delays_s)
-    # a row that was not reached in time has waited at least until then; there is no shedding in what was not read
-    delays_s[unread], shares[unread] = np.maximum(ran.end_s - ran.arrivals_s[unread], 0.0), 1.0
-    since = ran.arrivals_s >= CALM_S
-    during = (ran.arrivals_s >= FULL_S) & (ran.arrivals_s < FULL_S + seconds)
-    excess_s = np.maximum(delays_s - target_s, 0.0)
-    # what a plain row really cost in this run, the calibrated fixed cost taken as given
-    factors, first, work, spent_s = terrace.factors(ran.arrivals_s), 0, 0.0, 0.0
-    for record in ran.history:
+def capacity_in_run(run: FinishedRun, shares: Floats, plant: Plant, cost_rise: CostRise, target_s: float) -> float:
+    """The capacity during the run / the capacity measured before it; assumes that the fixed cost did not change."""
+    factors, first, work, spent_s = cost_rise.factors(run.arrivals_s), 0, 0.0, 0.0
+    for record in run.history:
         rows = slice(first, first + record.batch.rows)
         first = rows.stop
-        if ran.arrivals_s[rows][0] >= CALM_S:
+        if run.arrivals_s[rows][0] >= CALM_S:
             work += float((factors[rows] * shares[rows]).sum())
             spent_s += record.batch.duration_s - plant.fixed_s
-    in_run = Plant(plant.fixed_s, spent_s / work).capacity_per_s(target_s) / plant.capacity_per_s(target_s)
-    in_force = [abs(a.decision.shed_ratio - b.shed_ratio) < 1e-5 for a, b in itertools.pairwise(ran.history)]
-    return Run(
+    return Plant(plant.fixed_s, spent_s / work).capacity_per_s(target_s) / plant.capacity_per_s(target_s)
+
+
+def measure(
+    law: str, overload: float, run: FinishedRun, plant: Plant, cost_rise: CostRise, target_s: float, seconds: int
+) -> Figures:
+    """Violations count from the start of the rise; delay and loss are those of the full overload."""
+    delays_s, shares = delays_and_shares(run)
+    unread = np.isnan(delays_s)
+    # an unread row waited at least until the end of the run, and was not shed
+    delays_s[unread], shares[unread] = np.maximum(run.end_s - run.arrivals_s[unread], 0.0), 1.0
+    since_rise = run.arrivals_s >= CALM_S
+    overloaded = (run.arrivals_s >= FULL_S) & (run.arrivals_s < FULL_S + seconds)
+    excess_s = np.maximum(delays_s - target_s, 0.0)
+    capacity_ratio = capacity_in_run(run, shares, plant, cost_rise, target_s)
+    in_time = [abs(a.decision.shed_ratio - b.shed_ratio) < 1e-5 for a, b in itertools.pairwise(run.history)]
+    return Figures(
         law=law,
         overload=overload,
-        overload_in_run=overload / in_run,
-        mean_delay_s=float((delays_s * shares)[during].sum() / shares[during].sum()),
-        accumulated_violation_s=float((excess_s * shares)[since].sum()),  # Tu 2006, §5
-        delayed_rows=round(float(shares[since & (excess_s > 0)].sum())),
-        max_overshoot_s=float(excess_s[since].max()),
-        loss_ratio=float(1.0 - shares[during].sum() / during.sum()),
+        overload_in_run=overload / capacity_ratio,
+        mean_delay_s=float((delays_s * shares)[overloaded].sum() / shares[overloaded].sum()),
+        accumulated_violation_s=float((excess_s * shares)[since_rise].sum()),  # Tu 2006, §5
+        delayed_rows=round(float(shares[since_rise & (excess_s > 0)].sum())),
+        max_overshoot_s=float(excess_s[since_rise].max()),
+        loss_ratio=float(1.0 - shares[overloaded].sum() / overloaded.sum()),
         planned_loss_ratio=1.0 - 1.0 / overload,
-        least_loss_ratio=max(1.0 - in_run / overload, 0.0),
-        rows=len(ran.arrivals_s),
+        least_loss_ratio=max(1.0 - capacity_ratio / overload, 0.0),
+        rows=len(run.arrivals_s),
         unfinished_rows=int(unread.sum()),
-        batches=len(ran.history),
-        in_time_ratio=float(np.mean(in_force)),
+        batches=len(run.history),
+        in_time_ratio=float(np.mean(in_time)),
     )
 
 
 def response(spark: SparkSession, plant: Plant, work: int, target_s: float, folder: Path, out: Path) -> dict[str, Any]:
-    """Spark's own dynamics: steps to several loads, nothing shed, against D(k+1) = d0 + c·λ·W(k)."""
+    """Spark's response to steps of the load, without shedding, against the model D(k+1) = d0 + c·λ·W(k)."""
     runs, before = {}, plant
     for load in STEP_LOADS:
         high_per_s = load / plant.cost_s
         rates = step_rates(STEP_S, 0.2 / plant.cost_s, high_per_s, at_s=STEP_AT_S)
         runs[load] = run_law(spark, "none", rates, target_s, work, folder / f"step-{load:g}")
-    # identified from the steps themselves: a line through all their batches but the first two
-    points = np.array([(r.batch.rows, r.batch.duration_s) for ran in runs.values() for r in ran.history[2:]])
+    # identify the plant from the steps themselves: a line through all batches except the first two of each run
+    points = np.array([(r.batch.rows, r.batch.duration_s) for run in runs.values() for r in run.history[2:]])
     cost_s, fixed_s = np.polyfit(points[:, 0], points[:, 1], 1)
     explained = float(np.corrcoef(points[:, 0], points[:, 1])[0, 1] ** 2)
     plant = Plant(float(fixed_s), float(cost_s))
-    # in units of what a row really cost
-    runs = {load * plant.cost_s / before.cost_s: ran for load, ran in runs.items()}
+    # rescale the loads to the cost per row found here
+    runs = {load * plant.cost_s / before.cost_s: run for load, run in runs.items()}
     plot_response(out / "response.png", runs, plant, STEP_AT_S)
     result: dict[str, Any] = {"plant": asdict(plant), "explained": explained, "batches": len(points), "loads": {}}
-    for load, ran in runs.items():
-        batches = [r.batch for r in ran.history if STEP_AT_S < r.batch.started_s - ran.start_s - 1 < STEP_S]
+    for load, run in runs.items():
+        batches = [r.batch for r in run.history if STEP_AT_S < r.batch.started_s - run.start_s - 1 < STEP_S]
         measured = np.array([b.duration_s for b in batches])
         modelled = plant.fixed_s + plant.cost_s * np.array([b.rows for b in batches])
         result["loads"][f"{load:.2f}"] = {
@@ -183,10 +194,10 @@ def response(spark: SparkSession, plant: Plant, work: int, target_s: float, fold
 def idle(
     spark: SparkSession, plant: Plant, work: int, rows: int, target_s: float, trace: Path | None, folder: Path
 ) -> dict[str, Any]:
-    """Throughput with the promise / without, by turns, in batches near the target; and what a bearable load loses.
+    """Throughput with the promise / without it, in batches near the target, and the rows shed under half the capacity.
 
-    A turn of either, now this one first, now that one; the first two turns do not count. A query is up to a tenth
-    faster or slower from one start to the next, so that it takes many.
+    The two take turns, each first in every other turn; the first two turns do not count. The speed of a query varies by
+    up to a tenth from start to start, so this takes many turns.
     """
     seconds: dict[bool, list[float]] = {False: [], True: []}
     pairs, shed = [], 0
@@ -195,8 +206,8 @@ def idle(
     for turn in range(IDLE_TURNS + 2):
         turn_s = {}
         for promised in (False, True) if turn % 2 else (True, False):
-            durations_s, more = back_to_back(spark, work, rows, 7, folder / f"idle-{turn}-{promised}", promised)
-            shed += more
+            durations_s, turn_shed = back_to_back(spark, work, rows, 7, folder / f"idle-{turn}-{promised}", promised)
+            shed += turn_shed
             turn_s[promised] = float(np.median(durations_s))
             if turn >= 2:
                 seconds[promised] += durations_s.tolist()
@@ -205,28 +216,28 @@ def idle(
     without_s, with_s = float(np.median(seconds[False])), float(np.median(seconds[True]))
     calm, busy = bursts(20, trace, 10.0)
     rates = 0.5 * plant.capacity_per_s(target_s) * np.concatenate([calm, busy])
-    ran = run_law(spark, "ctrl-batch", rates, target_s, work, folder / "bearable")
+    run = run_law(spark, "ctrl-batch", rates, target_s, work, folder / "half-capacity")
     return {
-        "rows_a_batch": rows,
+        "rows_per_batch": rows,
         "without_s": without_s,
         "with_s": with_s,
         "throughput_ratio": without_s / with_s,
         "by_turn": sorted(pairs),
         "shed": shed,
-        "bearable_load_rows": sum(r.batch.rows for r in ran.history),
-        "bearable_load_shed": sum(r.batch.rows - r.batch.kept for r in ran.history),
+        "half_capacity_rows": sum(r.batch.rows for r in run.history),
+        "half_capacity_shed": sum(r.batch.rows - r.batch.kept for r in run.history),
     }
 
 
 def unbiased(spark: SparkSession, runs: int = 200, rows: int = 2000) -> dict[str, float]:
-    """Two hundred shed sums and counts against the truth: bias and the cover of 95 % intervals."""
+    """Bias of estimated sums and counts, and coverage of their 95 % intervals, over ``runs`` samples."""
     ratios = [0.0, 0.3, 0.6, 0.8]
     frame = spark.range(runs * rows).selectExpr(
         f"id % {runs} run",
         f"cast(pow(id div {runs} % 100, 2) as double) x",
         f"element_at(array({', '.join(map(str, ratios))}), cast(id div {runs} % {len(ratios)} as int) + 1) ratio",
     )
-    truth_n, truth_s = rows, frame.where("run = 0").agg(F.sum("x")).head()[0]
+    truth_n, truth_s = rows, frame.where("run = 0").agg(F.sum("x")).collect()[0][0]
     kept = frame.where(F.rand(2006) >= F.col("ratio")).withColumn("shed_weight", 1 / (1 - F.col("ratio")))
     estimates = (
         kept.groupBy("run")
@@ -241,12 +252,12 @@ def unbiased(spark: SparkSession, runs: int = 200, rows: int = 2000) -> dict[str
     result = {"runs": float(len(estimates))}
     for name, true in (("n", truth_n), ("s", truth_s)):
         result[f"{name}_bias"] = float(estimates[name].mean() / true - 1)
-        result[f"{name}_cover"] = float(((estimates[name] - true).abs() <= 1.96 * estimates[f"{name}_error"]).mean())
+        result[f"{name}_coverage"] = float(((estimates[name] - true).abs() <= 1.96 * estimates[f"{name}_error"]).mean())
     return result
 
 
 def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
-    """Microseconds of one step of the controller."""
+    """Microseconds per controller step."""
     controller = MicroBatchController(Timeliness(2.0), make_law(law))
     batches = [
         MicroBatch(k * 1.3, 1.2 + 0.1 * (k % 3), 4000 + 100 * (k % 7), 2000 + 50 * (k % 5)) for k in range(steps)
@@ -258,16 +269,34 @@ def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
 
 
 @click.command()
-@click.option("--part", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part (may be repeated).")
-@click.option("--law", "laws", multiple=True, default=LAWS, show_default=True)
-@click.option("--overload", "overloads", multiple=True, type=float, default=(2.0, 4.0), show_default=True)
-@click.option("--seconds", default=30, show_default=True, help="How long the overload lasts.")
+@click.option("--part", "parts", multiple=True, type=click.Choice(PARTS), help="Run only this part (repeatable).")
+@click.option("--law", "laws", multiple=True, default=LAWS, show_default=True, help="Law to run (repeatable).")
+@click.option(
+    "--overload",
+    "overloads",
+    multiple=True,
+    type=float,
+    default=(2.0, 4.0),
+    show_default=True,
+    help="Mean load as a multiple of the capacity (repeatable).",
+)
+@click.option("--seconds", default=30, show_default=True, help="Length of the overload.")
 @click.option("--target", "target_s", default=2.0, show_default=True, help="The delay to keep, in seconds.")
-@click.option("--work", default=2000, show_default=True, help="Sines a row.")
-@click.option("--warm-up", "warm_up_s", default=60.0, show_default=True, help="Seconds to compile everything.")
-@click.option("--trace", type=click.Path(exists=True, path_type=Path), help="A recorded trace for the bursts.")
-@click.option("--speed", default=10.0, show_default=True, help="Replay the trace so many times as fast.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("bench-shedding"), show_default=True)
+@click.option("--work", default=2000, show_default=True, help="Sines per row.")
+@click.option("--warm-up", "warm_up_s", default=60.0, show_default=True, help="Length of the warm-up in seconds.")
+@click.option(
+    "--trace",
+    type=click.Path(exists=True, path_type=Path),
+    help="Recorded arrivals for the bursts.  [default: nasa_rate.parquet of SLACKWATER_DATA, else generated]",
+)
+@click.option("--speed", default=10.0, show_default=True, help="Speed-up of the trace.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("bench-shedding"),
+    show_default=True,
+    help="Folder for report and plots.",
+)
 def main(
     parts: tuple[str, ...],
     laws: tuple[str, ...],
@@ -280,11 +309,13 @@ def main(
     speed: float,
     out: Path,
 ) -> None:
-    """Overload a genuinely expensive query and see what each law makes of it."""
+    """Overload an expensive query on Spark and compare the load shedding laws."""
     console = Console(width=140)
     out.mkdir(parents=True, exist_ok=True)
     chosen = set(parts or PARTS)
-    trace = trace or _recorded()
+    recorded = data_folder() / "nasa_rate.parquet"
+    if trace is None and recorded.exists():
+        trace = recorded
     report: dict[str, Any] = {"trace": None if trace is None else trace.name, "target_s": target_s}
     if "step" in chosen:
         report["step_us"] = step_us()
@@ -299,7 +330,7 @@ def main(
                 rows = warm_up(spark, work, warm_up_s, folder)
                 plant = identify(spark, work, rows, folder)
                 report["plant"] = {**asdict(plant), "capacity_per_s": plant.capacity_per_s(target_s)}
-                console.print("what the query bears:", report["plant"])
+                console.print("capacity of the query:", report["plant"])
             if "idle" in chosen:
                 report["idle"] = idle(spark, plant, work, rows, target_s, trace, folder)
                 console.print("idle:", report["idle"])
@@ -310,26 +341,20 @@ def main(
                 report["overload"] = []
                 for overload in overloads:
                     plant = identify(spark, work, rows, folder / f"before-{overload:g}")
-                    console.print("what the query bears now:", asdict(plant), plant.capacity_per_s(target_s))
-                    rates, terrace = overload_rates(plant, target_s, overload, seconds, trace, speed)
-                    rans: dict[str, Ran] = {}
+                    console.print("capacity of the query now:", asdict(plant), plant.capacity_per_s(target_s))
+                    rates, cost_rise = overload_rates(plant, target_s, overload, seconds, trace, speed)
+                    runs: dict[str, FinishedRun] = {}
                     for law in laws:
-                        ran = run_law(spark, law, rates, target_s, work, folder / f"{law}-{overload:g}", terrace)
-                        run = measure(law, overload, ran, plant, terrace, target_s, seconds)
-                        rans[law] = ran
-                        batches = [asdict(record) for record in ran.history]
+                        run = run_law(spark, law, rates, target_s, work, folder / f"{law}-{overload:g}", cost_rise)
+                        figures = measure(law, overload, run, plant, cost_rise, target_s, seconds)
+                        runs[law] = run
+                        batches = [asdict(record) for record in run.history]
                         (out / f"{law}-{overload:g}.json").write_text(json.dumps(batches, indent=1))
-                        report["overload"].append(asdict(run))
-                        console.print(run)
-                    plot_runs(out / f"overload-{overload:g}.png", rans, rates, plant, terrace, overload, target_s)
+                        report["overload"].append(asdict(figures))
+                        console.print(figures)
+                    plot_runs(out / f"overload-{overload:g}.png", runs, rates, plant, cost_rise, overload, target_s)
                 console.print(_table(report["overload"]))
     (out / "report.json").write_text(json.dumps(report, indent=2))
-
-
-def _recorded() -> Path | None:
-    """The web server's trace, if it lies beside the project."""
-    path = Path(__file__).parents[2] / "shared" / "data" / "nasa_rate.parquet"
-    return path if path.exists() else None
 
 
 def _table(runs: list[dict[str, Any]]) -> Table:

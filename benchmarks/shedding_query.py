@@ -1,4 +1,4 @@
-"""The query that the shedding benchmark overloads, what it bears, and one run of it under a law."""
+"""The query that the shedding benchmark overloads: its capacity, and one run of it under a law."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ _ON_BATCH = TimelinessTracker.on_batch
 
 
 @dataclass(frozen=True, slots=True)
-class Terrace:
-    """A stretch of the input whose rows cost more; seconds from the start of the input."""
+class CostRise:
+    """A period whose rows cost ``factor`` times as much; in seconds from the start of the input."""
 
     first_s: float
     last_s: float
     factor: float
 
     def factors(self, arrivals_s: Floats) -> Floats:
-        """How many times the plain cost each row takes."""
+        """The cost factor of each row."""
         inside = (arrivals_s >= self.first_s) & (arrivals_s < self.last_s)
         return np.where(inside, self.factor, 1.0)
 
 
-FLAT = Terrace(0.0, 0.0, 1.0)
+NO_RISE = CostRise(0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """What a micro-batch of the query takes: ``fixed_s`` + ``cost_s`` · rows."""
+    """The duration of a micro-batch: ``fixed_s`` + ``cost_s`` · rows."""
 
     fixed_s: float
     cost_s: float
 
     def capacity_per_s(self, target_s: float) -> float:
-        """Rows a second while batches run back to back and the mean delay, 1.5 batches, is at the target."""
+        """Rows per second when batches run back to back and the mean delay, 1.5 batches, equals the target."""
         return (1.0 - self.fixed_s / (target_s / 1.5)) / self.cost_s
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """One run: its batches, when its rows arrived (seconds from the start), when that was, and when it was ended."""
+class FinishedRun:
+    """One run: its micro-batches, and the arrival of its rows and its end in seconds from ``start_s`` (Unix time)."""
 
     history: list[BatchOutcome]
     arrivals_s: Floats
@@ -67,17 +67,17 @@ class Ran:
     end_s: float
 
 
-def expensive(work: int, start_s: float, terrace: Terrace = FLAT) -> Column:
-    """A value that takes ``work`` sines to compute, in the JVM; more of them on the terrace."""
+def expensive(work: int, start_s: float, rise: CostRise = NO_RISE) -> Column:
+    """A value that the JVM computes with ``work`` sines per row, or with more of them during ``rise``."""
     arrived_s = F.unix_micros("arrived") / 1e6 - start_s
-    inside = (arrived_s >= terrace.first_s) & (arrived_s < terrace.last_s)
-    sines = F.when(inside, F.lit(round(work * terrace.factor))).otherwise(F.lit(work))
+    inside = (arrived_s >= rise.first_s) & (arrived_s < rise.last_s)
+    sines = F.when(inside, F.lit(round(work * rise.factor))).otherwise(F.lit(work))
     return F.aggregate(F.sequence(F.lit(1), sines), F.col("value"), lambda a, i: a + F.sin(a + i))
 
 
-def start(events: DataFrame, value: Column, folder: Path, weighed: bool, trigger: str | None) -> StreamingQuery:
-    """The query: an expensive value for every row, thrown away."""
-    result = events.select("id", *(["shed_weight"] if weighed else []), value.alias("c"))
+def start(events: DataFrame, value: Column, folder: Path, weighted: bool, trigger: str | None) -> StreamingQuery:
+    """Start the query: it computes the expensive value of every row and discards it."""
+    result = events.select("id", *(["shed_weight"] if weighted else []), value.alias("c"))
     writer = result.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
     return (writer if trigger is None else writer.trigger(processingTime=trigger)).start()
 
@@ -85,16 +85,16 @@ def start(events: DataFrame, value: Column, folder: Path, weighed: bool, trigger
 def back_to_back(
     spark: SparkSession, work: int, rows: int, batches: int, folder: Path, promised: bool = True
 ) -> tuple[Floats, int]:
-    """The durations of so many batches of so many rows each, the first two left out; and how many rows were shed."""
+    """Durations of ``batches`` micro-batches of ``rows`` rows, without the first two, and the number of shed rows."""
     folder.mkdir(parents=True)
     np.save(folder / "arrivals.npy", np.zeros(rows * (batches + 20)))
     events: DataFrame = replay(spark, folder / "arrivals.npy", int(time.time() * 1e6), rows_per_batch=rows)
     if promised:
         events = sw.with_max_delay(events, _FOREVER, arrival="arrived")
     query = start(events, expensive(work, 0.0), folder, promised, None)
-    patience_s = time.monotonic() + 120
-    while time.monotonic() < patience_s and (query.lastProgress is None or query.lastProgress["batchId"] < batches):
-        query.awaitTermination(0.1)
+    deadline_s = time.monotonic() + 120
+    while time.monotonic() < deadline_s and (query.lastProgress is None or query.lastProgress["batchId"] < batches):
+        query.awaitTermination(0.1)  # type: ignore[arg-type]  # Spark takes fractions of a second
     progress = [p for p in query.recentProgress if p["numInputRows"] == rows]
     shed = sum(promise.ledger.shed for promise in reports_of(str(query.id)).get("timeliness", []))
     query.stop()
@@ -103,7 +103,7 @@ def back_to_back(
 
 
 def warm_up(spark: SparkSession, work: int, seconds: float, folder: Path) -> int:
-    """Run until everything is compiled; how many rows a batch of a good second has."""
+    """Run for ``seconds`` so that Java compiles everything; return the rows of a micro-batch of about 1.2 s."""
     rows, deadline_s, attempt = 4000, time.monotonic() + seconds, 0
     while time.monotonic() < deadline_s:
         durations_s, _ = back_to_back(spark, work, rows, 8, folder / f"warm-up-{attempt}")
@@ -113,13 +113,13 @@ def warm_up(spark: SparkSession, work: int, seconds: float, folder: Path) -> int
 
 
 def identify(spark: SparkSession, work: int, rows: int, folder: Path, batches: int = 7) -> Plant:
-    """d0 and c of a warm query, from batches of two sizes that do nothing but run."""
-    many_s, few_s = (
+    """Fixed cost and cost per row of a warm query, from back-to-back batches of two sizes."""
+    large_s, small_s = (
         float(np.median(back_to_back(spark, work, size, batches, folder / f"identify-{size}")[0]))
         for size in (rows, rows // 4)
     )
-    cost_s = (many_s - few_s) / (rows - rows // 4)
-    return Plant(fixed_s=many_s - cost_s * rows, cost_s=cost_s)
+    cost_s = (large_s - small_s) / (rows - rows // 4)
+    return Plant(fixed_s=large_s - cost_s * rows, cost_s=cost_s)
 
 
 def recorded_outcomes() -> list[BatchOutcome]:
@@ -138,21 +138,21 @@ def recorded_outcomes() -> list[BatchOutcome]:
 
 
 def run_law(
-    spark: SparkSession, law: str, rates: Floats, target_s: float, work: int, folder: Path, terrace: Terrace = FLAT
-) -> Ran:
-    """One law, one input; rows that were not processed some seconds after the last arrival are left."""
+    spark: SparkSession, law: str, rates: Floats, target_s: float, work: int, folder: Path, rise: CostRise = NO_RISE
+) -> FinishedRun:
+    """Run one law on one input. The run ends two targets after the last arrival, even if rows are unprocessed."""
     folder.mkdir(parents=True)
     arrivals_s = rows_from_rates(rates)
     np.save(folder / "arrivals.npy", arrivals_s)
     start_s = time.time() + LEAD_S
     source = replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
     events = sw.with_max_delay(source, target_s, arrival="arrived", law=law)
-    query = start(events, expensive(work, start_s, terrace), folder, True, "1 second")
+    query = start(events, expensive(work, start_s, rise), folder, True, "1 second")
     history = recorded_outcomes()
     while time.time() < start_s + len(rates) + 2 * target_s:
-        query.awaitTermination(0.2)
+        query.awaitTermination(0.2)  # type: ignore[arg-type]  # Spark takes fractions of a second
         if sum(outcome.batch.rows for outcome in list(history)) >= len(arrivals_s):
             break
     end_s = time.time() - start_s
     query.stop()
-    return Ran([outcome for outcome in history if outcome.batch.rows], arrivals_s, start_s, end_s)
+    return FinishedRun([outcome for outcome in history if outcome.batch.rows], arrivals_s, start_s, end_s)

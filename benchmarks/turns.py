@@ -1,10 +1,10 @@
-"""Queries that take turns, micro-batch by micro-batch, so that a machine's moods are those of all of them.
+"""Measures queries in turns, so that changes in the speed of the machine affect all of them alike.
 
-All queries run at once, each with a clock of its own for its trigger, and it is moved on for one of them at a time: a
-turn is a few micro-batches back to back, from the trigger of the first until the last is committed and reported. A
-machine that gets faster and slower by half within minutes does so for neighbours alike, so queries are compared inside
-a round of turns, and the median of the rounds counts. Each round begins with another query. Nothing is written
-(``noop``). The clock is Spark's own, for its tests, and out of reach of the public API.
+All queries run at the same time, each with its own trigger clock. Only one clock advances at a time. A turn is a few
+micro-batches of one query, back to back; a round is one turn per query. Queries are compared within a round, and the
+median of the rounds counts. Each round begins with another query. Results go to the ``noop`` sink.
+
+The clock is the ``ManualClock`` of Spark's own tests. The public API does not reach it, so this module uses py4j.
 """
 
 from __future__ import annotations
@@ -17,90 +17,100 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from processor_time import processor_time_s
 
-_LOOK_S = 0.005
+_POLL_S = 0.005
 _INTERVAL_MS = 1000
 
 
-class Stepped:
-    """A query that takes a micro-batch when it is told to."""
+class SteppedQuery:
+    """A query that runs a micro-batch only on request."""
 
     def __init__(self, df: DataFrame, checkpoint: Path) -> None:
-        jvm = df.sparkSession._jvm
-        none, somewhere = jvm.scala.Option.empty(), jvm.scala.Option.apply(str(checkpoint))
-        nowhere = _object(jvm.org.apache.spark.sql.execution.datasources.noop, "NoopTable")
-        no_options = _object(jvm.scala.collection.immutable, "Map").empty()
+        jvm: Any = df.sparkSession._jvm
+        none, location = jvm.scala.Option.empty(), jvm.scala.Option.apply(str(checkpoint))
+        noop = _scala_object(jvm.org.apache.spark.sql.execution.datasources.noop, "NoopTable")
+        no_options = _scala_object(jvm.scala.collection.immutable, "Map").empty()
         trigger = jvm.org.apache.spark.sql.streaming.Trigger.ProcessingTime(_INTERVAL_MS)
         append = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
         self._clock = jvm.org.apache.spark.util.ManualClock(int(time.time() * 1000))
         manager = df.sparkSession._jsparkSession.sessionState().streamingQueryManager()
         started = manager.startQuery(
-            none, none, somewhere, df._jdf, no_options, nowhere, append, False, True, trigger, self._clock, none, none
+            none, none, location, df._jdf, no_options, noop, append, False, True, trigger, self._clock, none, none
         )
         self.query = StreamingQuery(started)
         self._wait(0)
 
     def take_turn(self, batches: int) -> None:
-        """So many micro-batches, back to back."""
-        for batch in range(self._done() + 1, self._done() + 1 + batches):
+        """Run this many micro-batches, back to back."""
+        last = self._last_batch()
+        for batch in range(last + 1, last + 1 + batches):
             self._clock.advance(_INTERVAL_MS)
             self._wait(batch)
 
     def _wait(self, batch: int) -> None:
-        while self._done() < batch:
+        while self._last_batch() < batch:
             if not self.query.isActive:
                 raise RuntimeError(str(self.query.exception()))
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
-    def _done(self) -> int:
-        """The last micro-batch that was reported."""
+    def _last_batch(self) -> int:
+        """The last micro-batch that Spark has reported."""
         progress = self.query._jsq.lastProgress()
         return -1 if progress is None else int(progress.batchId())
 
 
-def _object(package: Any, name: str) -> Any:
-    """An object of Scala's."""
+def _scala_object(package: Any, name: str) -> Any:
+    """The Scala ``object`` of that name."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of the clock and of the processors, or multiples of another cost. The second is less noisy."""
+    """Wall-clock and processor time, in seconds or as multiples of another cost. Processor time is less noisy."""
 
     clock: float
     processor: float
 
     def over(self, other: Cost) -> Cost:
-        """In multiples of the other."""
+        """This cost as multiples of ``other``."""
         return Cost(self.clock / other.clock, self.processor / other.processor)
 
     @classmethod
     def median(cls, costs: list[Cost]) -> Cost:
-        """Of several rounds."""
+        """The median of several costs, clock and processor apart."""
         return cls(statistics.median(c.clock for c in costs), statistics.median(c.processor for c in costs))
 
 
 Round = dict[str, Cost]
-"""What a micro-batch of each query cost."""
+"""The cost per micro-batch of each query."""
 
 
 def take_turns(
-    queries: dict[str, Stepped], pid: int, batches: int, warm_up: int, rounds: int, told: Callable[[int, Round], None]
+    queries: dict[str, SteppedQuery],
+    pid: int,
+    batches: int,
+    warm_up: int,
+    rounds: int,
+    on_round: Callable[[int, Round], None],
 ) -> list[Round]:
-    """The rounds after the warm-up; each one is ``told`` of, those of the warm-up with numbers below 1."""
+    """Run ``warm_up + rounds`` rounds with turns of ``batches`` micro-batches; return the rounds after the warm-up.
+
+    ``pid`` is the process whose processor time is measured, with its children. ``on_round`` is called after every
+    round; warm-up rounds have numbers below 1.
+    """
     names, found = list(queries), []
     for number in range(1 - warm_up, rounds + 1):
         first = number % len(names)
         costs: Round = {}
         for name in names[first:] + names[:first]:
-            clock_s, used_s = time.monotonic(), processor_time_s(pid)
+            clock_s, processor_s = time.monotonic(), processor_time_s(pid)
             queries[name].take_turn(batches)
-            took_s, worked_s = time.monotonic() - clock_s, processor_time_s(pid) - used_s
-            costs[name] = Cost(took_s / batches, worked_s / batches)
-        told(number, costs)
+            clock_s, processor_s = time.monotonic() - clock_s, processor_time_s(pid) - processor_s
+            costs[name] = Cost(clock_s / batches, processor_s / batches)
+        on_round(number, costs)
         if number > 0:
             found.append(costs)
     return found
