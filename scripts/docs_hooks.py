@@ -1,4 +1,4 @@
-"""Pages that are made from the code when the documentation is built: every verb, metric and error condition."""
+"""MkDocs hooks that generate reference pages from the code: verbs, metrics and error conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOGGED = re.compile(r"\[([a-z0-9]+(?:-[a-z0-9]+)+)\] (.+)", re.DOTALL)
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """MkDocs asks which pages there are."""
+    """Add the generated pages. MkDocs calls this when it collects files."""
     from mkdocs.structure.files import File
 
     files.append(File.generated(config, "reference/cli.md", content=command_page()))
@@ -26,18 +26,18 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def command_page() -> str:
-    """The page of all verbs, each as its own ``--help`` says it."""
+    """The page of all verbs, with the ``--help`` text of each."""
     from slackwater.cli.main import command
 
     lines = [
         "# The command",
         "",
-        "Ends with 0 (kept, done), 1 (a promise broken, or the query failed) or 2 (bad input). "
-        "`slackwater --debug …` shows a traceback where there would be none.",
+        "Install it with `pip install 'slackwater[cli]'`. Exit codes: 0 kept or done, 1 a promise is broken or the "
+        "query failed, 2 bad input. `slackwater --debug …` prints the traceback of an error.",
     ]
     for name, verb in _verbs("slackwater", command):
-        told = verb.get_help(click.Context(verb, info_name=name, terminal_width=84, max_content_width=84))
-        lines += ["", f"## {name}", "", "```text", told, "```"]
+        help_text = verb.get_help(click.Context(verb, info_name=name, terminal_width=84, max_content_width=84))
+        lines += ["", f"## {name}", "", "```text", help_text, "```"]
     return "\n".join([*lines, ""])
 
 
@@ -58,10 +58,10 @@ def metrics_page() -> str:
     lines = [
         "# Metrics",
         "",
-        "Served by `sw.serve_metrics(port)`, and by `--metrics-port` on `demo`, `run` and `watch`. "
+        "`sw.serve_metrics(port)` and the option `--metrics-port` of `demo`, `run` and `watch` serve these metrics. "
         f"Every metric has the labels {' and '.join(f'`{label}`' for label in LABELS)}.",
         "",
-        "| metric | kind | further label | meaning |",
+        "| metric | kind | additional label | meaning |",
         "|---|---|---|---|",
     ]
     for measure in MEASURES:
@@ -72,13 +72,13 @@ def metrics_page() -> str:
 
 
 def errors_page() -> str:
-    """The page of all conditions."""
+    """The page of all error conditions."""
     lines = [
         "# Errors",
         "",
-        "Every refusal reads `[condition] what is wrong, with the value; what to do`, and is a `SlackwaterError` whose "
-        "`condition` a program can look at. Words in ⟨⟩ are filled in. A promise that breaks while a query runs is no "
-        "error: it is a fact in the ledger, on the page and in the metrics.",
+        "Every error reads `[condition] what is wrong, with the value; what to do` and is a `SlackwaterError`. "
+        "Programs can test its attribute `condition`. ⟨…⟩ stands for a value. A broken promise is not an error: it "
+        "appears in the report, on the live page and in the metrics.",
         "",
         "| condition | what is wrong | what to do |",
         "|---|---|---|",
@@ -88,7 +88,7 @@ def errors_page() -> str:
 
 
 def conditions() -> dict[str, tuple[str, str]]:
-    """Every condition that the code can name, with its first text and remedy."""
+    """Every condition in the code, with the problem and the remedy of its first occurrence."""
     found: dict[str, tuple[str, str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         for name, problem, remedy in _conditions_of(ast.parse(path.read_text(encoding="utf-8"))):
@@ -97,22 +97,24 @@ def conditions() -> dict[str, tuple[str, str]]:
 
 
 def _conditions_of(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """Find (condition, problem, remedy) in the string arguments of calls, and in log messages ``[condition] …``."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         texts = [_text(argument) for argument in node.args]
-        for place, name in enumerate(texts):
+        for index, name in enumerate(texts):
             if name is None:
                 continue
             logged = _LOGGED.match(name)
             if logged is not None:
                 problem, _, remedy = logged[2].partition("; ")
                 yield logged[1], re.sub(r"%[rs]", "⟨…⟩", problem), re.sub(r"%[rs]", "⟨…⟩", remedy)
-            elif _CONDITION.fullmatch(name) and len(texts) > place + 2 and isinstance(node.args[place], ast.Constant):
-                yield name, texts[place + 1] or "", texts[place + 2] or ""
+            elif _CONDITION.fullmatch(name) and len(texts) > index + 2 and isinstance(node.args[index], ast.Constant):
+                yield name, texts[index + 1] or "", texts[index + 2] or ""
 
 
 def _text(node: ast.expr) -> str | None:
+    """The text of a string or f-string, with ⟨…⟩ for its expressions; None for other nodes."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):

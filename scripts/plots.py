@@ -1,7 +1,7 @@
-"""Draws every method and every law at work: ``make plots`` writes docs/images/methods and docs/images/laws.
+"""Draws a plot for every method and every law: ``make plots`` writes docs/images/methods and docs/images/laws.
 
-One generated stream for all methods (lateness five times longer for its middle third), one overload for all laws (twice
-the capacity for its middle third), so that the pictures can be compared. Half a minute.
+All methods get the same generated stream, whose lateness is five times longer in the middle third. All laws get the
+same overload, twice the capacity in the middle third. So the plots can be compared. Takes half a minute.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ text.red, text.late { fill: #cf3f3f; stroke: none } text.dots { fill: #6b7686; s
 
 
 class Panel:
-    """One picture with a horizontal axis in seconds and a vertical one from zero, also in seconds."""
+    """An SVG plot; both axes are in seconds and start at zero. Values above ``top`` are drawn at ``top``."""
 
-    def __init__(self, title: str, seconds: float, most: float) -> None:
-        self._seconds, self._most = seconds, most
+    def __init__(self, title: str, seconds: float, top: float) -> None:
+        self._seconds, self._top = seconds, top
         self._parts: list[str] = []
         self._legend_x = float(_LEFT)
         self._text(_LEFT, 15, title, "title")
-        for at in _ticks(most):
+        for at in _ticks(top):
             x, y = self._at(0.0, at)
             self._parts.append(f'<path class="grid" d="M{_LEFT} {y}H{_WIDE - _RIGHT}"/>')
             self._text(_LEFT - 6, float(y) + 4, f"{at:g} s", "", "end")
@@ -68,34 +68,34 @@ class Panel:
         self._parts.append(f'<path class="axis" d="M{_LEFT} {_HIGH - _BOTTOM}H{_WIDE - _RIGHT}"/>')
 
     def line(self, kind: str, name: str, x: Floats, y: Floats) -> None:
-        """A line; it has gaps where y is unknown."""
-        pen, drawn = "M", []
+        """Add a line, with gaps where ``y`` is not finite."""
+        command, path = "M", []
         for seconds, value in zip(x, y, strict=True):
             if not np.isfinite(value):
-                pen = "M"
+                command = "M"
                 continue
-            drawn.append(pen + " ".join(self._at(float(seconds), float(value))))
-            pen = "L"
-        self._parts.append(f'<path class="{kind}" d="{"".join(drawn)}"/>')
-        self._name(kind, name)
+            path.append(command + " ".join(self._at(float(seconds), float(value))))
+            command = "L"
+        self._parts.append(f'<path class="{kind}" d="{"".join(path)}"/>')
+        self._add_to_legend(kind, name)
 
     def dots(self, kind: str, name: str, x: Floats, y: Floats) -> None:
-        """Points, as one path."""
-        places = (self._at(float(a), float(b)) for a, b in zip(x, y, strict=True))
-        self._parts.append(f'<path class="{kind}" d="{"".join(f"M{a} {b}h0" for a, b in places)}"/>')
-        self._name(kind, name)
+        """Add points, as one SVG path."""
+        points = (self._at(float(a), float(b)) for a, b in zip(x, y, strict=True))
+        self._parts.append(f'<path class="{kind}" d="{"".join(f"M{a} {b}h0" for a, b in points)}"/>')
+        self._add_to_legend(kind, name)
 
     def svg(self) -> str:
-        """The picture."""
+        """The SVG document."""
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {_HIGH}" role="img">'
         return f"{head}<style>{_STYLE}</style>\n" + "\n".join(self._parts) + "\n</svg>\n"
 
     def _at(self, seconds: float, value: float) -> tuple[str, str]:
         x = _LEFT + (_WIDE - _LEFT - _RIGHT) * seconds / self._seconds
-        y = _HIGH - _BOTTOM - (_HIGH - _BOTTOM - _TOP) * min(max(value, 0.0), self._most) / self._most
+        y = _HIGH - _BOTTOM - (_HIGH - _BOTTOM - _TOP) * min(max(value, 0.0), self._top) / self._top
         return f"{x:.1f}", f"{y:.1f}"
 
-    def _name(self, kind: str, name: str) -> None:
+    def _add_to_legend(self, kind: str, name: str) -> None:
         self._text(self._legend_x, 31, name, kind)
         self._legend_x += 6.2 * len(name) + 16
 
@@ -103,20 +103,20 @@ class Panel:
         self._parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{text}</text>')
 
 
-def _ticks(most: float) -> Sequence[float]:
-    size = next(step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if most / step <= 6)
-    return [size * number for number in range(1, int(most / size) + 1)]
+def _ticks(top: float) -> Sequence[float]:
+    size = next(step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if top / step <= 6)
+    return [size * number for number in range(1, int(top / size) + 1)]
 
 
-def stream_of_methods() -> Trace:
+def method_stream() -> Trace:
     """Lateness is five times longer in the middle third; one row in 50 carries a punctuation 0.6 s below itself."""
     trace = step(0, ROWS, rate_per_s=RATE_PER_S, mean_ms=150.0, factor=5.0, regimes=3)
-    spoken = np.where(np.arange(trace.rows) % 50 == 0, trace.values - 600.0, np.nan)
-    return dataclasses.replace(trace, punctuations=spoken)
+    punctuations = np.where(np.arange(trace.rows) % 50 == 0, trace.values - 600.0, np.nan)
+    return dataclasses.replace(trace, punctuations=punctuations)
 
 
 def method_plot(name: str, trace: Trace) -> str:
-    """Lateness, the wait of that method, and the rows that were late under it."""
+    """Plot the lateness of rows, the wait of the method, and its late rows."""
     outcome = run_method(trace, DisorderController(PROMISE, make_method(name, PROMISE)))
     assert trace.arrivals is not None
     starts = np.concatenate(([0], outcome.ends[:-1]))
@@ -140,7 +140,7 @@ def method_plot(name: str, trace: Trace) -> str:
 
 
 def law_plot(name: str) -> str:
-    """The mean delay second by second under that law, over a queue and over micro-batches."""
+    """Plot the mean delay per second under the law, with a queue and with micro-batches as plant."""
     rates = np.full(SECONDS, 0.6 * CAPACITY_PER_S)
     rates[SECONDS // 3 : 2 * SECONDS // 3] = 2.0 * CAPACITY_PER_S
     arrivals_s = rows_from_rates(rates, np.random.default_rng(0))
@@ -161,8 +161,8 @@ def law_plot(name: str) -> str:
 
 
 def plots() -> Iterator[tuple[Path, str]]:
-    """All pictures, and where they go."""
-    trace = stream_of_methods()
+    """All plots: their paths and SVG texts."""
+    trace = method_stream()
     for name in method_names():
         yield OUT / "methods" / f"{name}.svg", method_plot(name, trace)
     for name in law_names():
@@ -170,11 +170,11 @@ def plots() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> None:
-    """Write them."""
-    for path, drawn in plots():
+    """Write all plots."""
+    for path, svg in plots():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(drawn, encoding="utf-8")
-        print(path.relative_to(OUT.parents[1]), f"{len(drawn):,} bytes")
+        path.write_text(svg, encoding="utf-8")
+        print(path.relative_to(OUT.parents[1]), f"{len(svg):,} bytes")
 
 
 if __name__ == "__main__":

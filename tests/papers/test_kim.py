@@ -1,4 +1,4 @@
-"""The reproductions of Kim 2007, 2010 and 2012, at a fraction of their size."""
+"""The reproductions of Kim 2007, 2010 and 2012, with fewer rows."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from slackwater.papers.kim2010.figures import figure_3, figure_4
 from slackwater.papers.kim2012.figures import figure_5, figure_6, figure_7
 
 
-def ignore(done: float, what: str) -> None:
+def check_progress(done: float, stage: str) -> None:
     assert 0.0 <= done <= 1.0
-    assert what
+    assert stage
 
 
 def test_kim2012(tmp_path: Path) -> None:
-    buffer, drops, *_ = figure_5(tmp_path, ignore, rows=12_000)
+    buffer, drops, *_ = figure_5(tmp_path, check_progress, rows=12_000)
     assert buffer.same_conclusion
     assert drops.same_conclusion
-    constant, *_ = figure_6(tmp_path, ignore, rows=12_000)
+    constant, *_ = figure_6(tmp_path, check_progress, rows=12_000)
     assert constant.same_conclusion
-    assert len(figure_7(tmp_path, ignore, rows=5_000)) == 2
+    assert len(figure_7(tmp_path, check_progress, rows=5_000)) == 2
     assert {file.name for file in tmp_path.iterdir()} == {"figure_5.png", "figure_6.png", "figure_7.png"}
 
 
 def test_kim2010(tmp_path: Path) -> None:
-    converge, fewer = figure_3(tmp_path, ignore, sizes=(1_000, 10_000, 100_000))
+    converge, fewer = figure_3(tmp_path, check_progress, sizes=(1_000, 10_000, 100_000))
     assert converge.same_conclusion
     assert fewer.same_conclusion
-    (kept,) = figure_4(tmp_path, ignore, rows=50_000)
+    (kept,) = figure_4(tmp_path, check_progress, rows=50_000)
     assert kept.same_conclusion
     assert {file.name for file in tmp_path.iterdir()} == {"figure_3.png", "figure_4.png"}
 
 
 def test_kim2007(tmp_path: Path) -> None:
-    kept, divided, printed = kim2007_figure_5(tmp_path, ignore, rows=3_000)
+    kept, divided, printed = kim2007_figure_5(tmp_path, check_progress, rows=3_000)
     assert kept.same_conclusion
     assert divided.same_conclusion
     assert not printed.same_conclusion

@@ -1,1 +1,1 @@
-"""The papers behind Slackwater, one folder each: their experiments, runnable by one command."""
+"""Reproductions of the papers behind Slackwater, one package per paper; ``slackwater reproduce`` runs them."""

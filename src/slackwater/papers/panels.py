@@ -1,4 +1,4 @@
-"""Line charts as papers print them: a few panels side by side, a line a method."""
+"""Line charts in panels side by side. This module needs matplotlib."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One chart: a name for each axis, the points on x, a line per name, and dashed lines for promised bounds."""
+    """One chart. ``lines`` maps a name to its values at ``x``; ``bounds`` are drawn as dashed horizontal lines."""
 
     title: str
     x_label: str
@@ -27,7 +27,7 @@ class Panel:
 
 
 def draw(path: Path, title: str, panels: Sequence[Panel]) -> None:
-    """Write the panels as one picture."""
+    """Write the panels side by side to one file."""
     figure, axes = plt.subplots(1, len(panels), figsize=(5.6 * len(panels), 4.2), squeeze=False)
     for axis, panel in zip(axes[0], panels, strict=True):
         for (name, values), marker in zip(panel.lines.items(), "osD^vPX*hd<>" * 4, strict=False):

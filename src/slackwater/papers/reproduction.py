@@ -1,4 +1,4 @@
-"""How a paper's experiments are described and run: figures in, claims and pictures out."""
+"""The interface of a reproduction: a ``Paper`` has experiments, and an experiment returns claims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that a figure or table of the paper says, beside what was measured here."""
+    """One statement of a figure or table of the paper, and the measurement here."""
 
     figure: str
     paper_says: str
@@ -19,20 +19,23 @@ class Claim:
     note: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """The claim as plain values."""
+        """The claim as JSON values."""
         return asdict(self)
 
 
 Report = Callable[[float, str], None]
-"""``report(done, what)``: how far an experiment is, from 0 to 1."""
+"""``report(done, stage)``: the progress of an experiment, from 0 to 1, and the name of its stage."""
 
 Experiment = Callable[[Path, Report], list[Claim]]
-"""Runs one figure: writes its pictures below the folder, tells how far it is, returns its claims."""
+"""Reproduces one figure: writes its plots to the folder, reports its progress and returns its claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper and its experiments by figure or table ("5", "table-2")."""
+    """A paper. ``experiments`` maps a figure or table ("5", "table-2") to its experiment.
+
+    ``readings`` say how ambiguous places of the paper are understood.
+    """
 
     key: str
     citation: str

@@ -1,4 +1,4 @@
-"""A paper's method over a paper's stream, with a heartbeat at every row."""
+"""Runs a disorder control method with a heartbeat at every row, as the papers do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.sim.trace import Trace
 
 
 def outcome_of(trace: Trace, method: str, drop_ratio: float, **options: Any) -> Outcome:
-    """What the method does to the trace, as the papers run it."""
-    made = make_method(method, Completeness(drop_ratio), **options)
-    assert isinstance(made, RowMethod)
-    return run_per_row(trace, made)
+    """Run ``method`` with ``options`` over the trace, one heartbeat per row."""
+    row_method = make_method(method, Completeness(drop_ratio), **options)
+    assert isinstance(row_method, RowMethod)
+    return run_per_row(trace, row_method)

@@ -25,7 +25,7 @@ MEASURES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def figure_5(folder: Path, report: Report, rows: int = ROWS) -> list[Claim]:
-    """Both measures at five drop ratios and three strengths of disorder."""
+    """Run both measures at five drop ratios and three degrees of disorder."""
     runs: dict[float, dict[str, list[Outcome]]] = {}
     steps, done = len(SDS_MS) * len(DROP_RATIOS) * len(MEASURES), 0
     for sd in SDS_MS:
@@ -38,7 +38,7 @@ def figure_5(folder: Path, report: Report, rows: int = ROWS) -> list[Claim]:
                 done += 1
     for sd in SDS_MS:
         _draw(folder, sd, runs[sd])
-    return [_kept(runs), _smaller(runs, DIVIDED), _smaller(runs, PRINTED)]
+    return [_keeps_ratio(runs), _needs_less(runs, DIVIDED), _needs_less(runs, PRINTED)]
 
 
 def _draw(folder: Path, sd: float, runs: dict[str, list[Outcome]]) -> None:
@@ -65,24 +65,25 @@ def _draw(folder: Path, sd: float, runs: dict[str, list[Outcome]]) -> None:
     )
 
 
-def _kept(runs: dict[float, dict[str, list[Outcome]]]) -> Claim:
+def _keeps_ratio(runs: dict[float, dict[str, list[Outcome]]]) -> Claim:
     ratios = {sd: [run.drop_ratio for run in runs[sd][ADAPTIVE]] for sd in SDS_MS}
-    told = "; ".join(f"σ = {sd / 1e3:g} s: {', '.join(percent(x) for x in ratios[sd])}" for sd in SDS_MS)
+    measured = "; ".join(f"σ = {sd / 1e3:g} s: {', '.join(percent(x) for x in ratios[sd])}" for sd in SDS_MS)
     return Claim(
         "5",
         "the adaptive measure does not violate 15, 10, 5, 2.5 and 1 %",
-        told,
+        measured,
         all(x <= ratio for sd in SDS_MS for x, ratio in zip(ratios[sd], DROP_RATIOS, strict=True)),
     )
 
 
-def _smaller(runs: dict[float, dict[str, list[Outcome]]], other: str) -> Claim:
-    told, same, broken = [], True, 0
+def _needs_less(runs: dict[float, dict[str, list[Outcome]]], other: str) -> Claim:
+    """The adaptive measure needs a smaller buffer and a shorter wait than ``other``."""
+    measured, same, broken = [], True, 0
     for sd in SDS_MS:
         ours, theirs = runs[sd][ADAPTIVE], runs[sd][other]
         pairs = [f"{a.mean_buffer_rows:.0f} : {b.mean_buffer_rows:.0f}" for a, b in zip(ours, theirs, strict=True)]
         waits = [f"{a.mean_wait / 1e3:.1f} : {b.mean_wait / 1e3:.1f}" for a, b in zip(ours, theirs, strict=True)]
-        told.append(f"σ = {sd / 1e3:g} s: rows {', '.join(pairs)}; s {', '.join(waits)}")
+        measured.append(f"σ = {sd / 1e3:g} s: rows {', '.join(pairs)}; s {', '.join(waits)}")
         same = same and all(
             a.mean_buffer_rows < b.mean_buffer_rows and a.mean_wait < b.mean_wait
             for a, b in zip(ours, theirs, strict=True)
@@ -92,7 +93,7 @@ def _smaller(runs: dict[float, dict[str, list[Outcome]]], other: str) -> Claim:
     return Claim(
         "5",
         "the adaptive measure needs a smaller buffer and a lower average waiting time than the ad hoc one",
-        f"Adaptive : {other}, D = 15 … 1 %. " + ". ".join(told),
+        f"Adaptive : {other}, D = 15 … 1 %. " + ". ".join(measured),
         same,
         f"this ad hoc measure breaks the ratio in {broken} of {cells} cases",
     )

@@ -1,4 +1,4 @@
-"""Figures 5, 6 and 7 of Kim 2012 at the paper's size: a million rows at 10 000 rows a second."""
+"""Figures 5, 6 and 7 of Kim 2012 at the paper's size: a million rows at 10 000 rows per second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NORMAL: dict[str, Any] = {"equation": 11, "fallback": False}
 
 
 def figure_5(folder: Path, report: Report, rows: int = ROWS) -> list[Claim]:
-    """The adaptive method on a changing stream: buffer and drops against W."""
+    """Buffer size and drops of the adaptive method on a changing stream, by W."""
     runs: dict[float, list[Outcome]] = {}
     steps = len(PERIODS_S) * len(INTERVALS) + 1
     for i, period in enumerate(PERIODS_S):
@@ -31,10 +31,10 @@ def figure_5(folder: Path, report: Report, rows: int = ROWS) -> list[Claim]:
         for j, interval in enumerate(INTERVALS):
             report((i * len(INTERVALS) + j) / steps, f"change every {period:g} s, W = {interval}")
             runs[period].append(outcome_of(trace, "adaptive-max-delay", 0.01, interval_rows=interval))
-    report(1.0 - 1.0 / steps, "a wilder stream, 0 ≤ σ ≤ 10")
-    chosen, at_home = _by_trial(rows)
-    wilder = kim2012_changing(SEED, rows, every_s=1.0, max_sd_ms=10.0)
-    elsewhere = outcome_of(wilder, "adaptive-max-delay", 0.01, interval_rows=chosen).drop_ratio
+    report(1.0 - 1.0 / steps, "another stream, 0 ≤ σ ≤ 10")
+    chosen, drops_here = _smallest_interval(rows)
+    other = kim2012_changing(SEED, rows, every_s=1.0, max_sd_ms=10.0)
+    drops_there = outcome_of(other, "adaptive-max-delay", 0.01, interval_rows=chosen).drop_ratio
     names = {period: f"change every {period:g} s" for period in PERIODS_S}
     draw(
         folder / "figure_5.png",
@@ -87,15 +87,15 @@ def figure_5(folder: Path, report: Report, rows: int = ROWS) -> list[Claim]:
         Claim(
             "5",
             "a W found by trial need not satisfy the ratio on another stream (0 ≤ σ ≤ 10)",
-            f"W = {chosen}: {percent(at_home)} on this stream, {percent(elsewhere)} on that one",
-            elsewhere > 0.01 >= at_home,
-            "the smallest W of 10, 20, … that keeps 1 % here",
+            f"W = {chosen}: {percent(drops_here)} on this stream, {percent(drops_there)} on the other",
+            drops_there > 0.01 >= drops_here,
+            "W is the smallest of 10, 20, … that keeps 1 % on this stream",
         ),
     ]
 
 
-def _by_trial(rows: int) -> tuple[int, float]:
-    """The smallest W, in steps of ten, that keeps 1 % on a stream that changes every second."""
+def _smallest_interval(rows: int) -> tuple[int, float]:
+    """The smallest W, in steps of ten, that keeps 1 % on a stream that changes every second, and its drop ratio."""
     trace = kim2012_changing(SEED, rows, every_s=1.0)
     for interval in range(10, 1_001, 10):
         drop_ratio = outcome_of(trace, "adaptive-max-delay", 0.01, interval_rows=interval).drop_ratio
@@ -105,7 +105,7 @@ def _by_trial(rows: int) -> tuple[int, float]:
 
 
 def figure_6(folder: Path, report: Report, rows: int = ROWS) -> list[Claim]:
-    """Our method's drops over constant and changing streams."""
+    """Drops of the paper's method (the normal model) on constant and changing streams."""
     constant: dict[float, list[float]] = {ratio: [] for ratio in DROP_RATIOS}
     changing: dict[float, list[float]] = {ratio: [] for ratio in DROP_RATIOS}
     steps = (len(SDS_MS) + len(PERIODS_S)) * len(DROP_RATIOS)
@@ -207,33 +207,33 @@ def figure_7(folder: Path, report: Report, rows: int = ROWS) -> list[Claim]:
         ],
     )
 
-    def more(kind: str, adaptive: str) -> list[float]:
-        """How much larger the normal model's buffer is."""
+    def excess(kind: str, adaptive: str) -> list[float]:
+        """The normal model's buffer / the adaptive method's, minus one."""
         pairs = zip(buffers[kind]["normal"], buffers[kind][adaptive], strict=True)
-        return [ours / theirs - 1.0 for ours, theirs in pairs]
+        return [normal / other - 1.0 for normal, other in pairs]
 
-    def told(changes: list[float]) -> str:
+    def percents(changes: list[float]) -> str:
         return ", ".join(f"{100 * change:+.0f} %" for change in changes)
 
-    constant, changing = more("constant", "adaptive, W = λ"), more("changing", "adaptive, W = λ")
-    shorter = more("changing", "adaptive, W = λ/10")
+    constant, changing = excess("constant", "adaptive, W = λ"), excess("changing", "adaptive, W = λ")
+    shorter = excess("changing", "adaptive, W = λ/10")
     drops = ", ".join(percent(run.drop_ratio) for run in lines["changing"]["adaptive, W = λ"])
     drops_shorter = ", ".join(percent(run.drop_ratio) for run in lines["changing"]["adaptive, W = λ/10"])
-    ours = ", ".join(percent(run.drop_ratio) for run in lines["changing"]["normal"])
+    drops_normal = ", ".join(percent(run.drop_ratio) for run in lines["changing"]["normal"])
     return [
         Claim(
             "7a",
             "constant streams: both methods need a similar buffer",
-            f"the normal model's buffer against the adaptive one's, σ = 1 … 5, W = λ: {told(constant)}",
+            f"the normal model's buffer against the adaptive one's, σ = 1 … 5, W = λ: {percents(constant)}",
             max(abs(change) for change in constant) <= 0.15,
             "similar: within the 15 % that the paper calls a gap",
         ),
         Claim(
             "7b",
             "changing streams: the adaptive method's buffer is smaller, by up to 15 %",
-            f"the normal model's against the adaptive one's, every 1, 3, 5 s, W = λ: {told(changing)}; "
-            f"with W = λ/10: {told(shorter)}",
+            f"the normal model's against the adaptive one's, every 1, 3, 5 s, W = λ: {percents(changing)}; "
+            f"with W = λ/10: {percents(shorter)}",
             min(changing) > 0.0,
-            f"drops: normal {ours}; adaptive {drops}; with W = λ/10 {drops_shorter}",
+            f"drops: normal {drops_normal}; adaptive {drops}; with W = λ/10 {drops_shorter}",
         ),
     ]

@@ -1,4 +1,4 @@
-"""The setting of the paper's §5, shared by its figures."""
+"""The experimental setup of the paper's §5. This module needs matplotlib."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INPUTS = ("web", "pareto")
 
 @dataclass(frozen=True, slots=True)
 class Merit:
-    """The paper's four figures of merit, summed over runs (the overshoot: the largest)."""
+    """The paper's four figures of merit over several runs: sums, and the largest overshoot."""
 
     violation_s: float
     delayed: int
@@ -47,7 +47,7 @@ METRICS = ("accumulated violations", "delayed tuples", "maximal overshoot", "dat
 
 
 def setup_for(kind: str, seed: int, *, beta: float = 1.0, **changes: Any) -> Setup:
-    """The paper's experiment: 400 s of web-like or Pareto input against the eventful cost."""
+    """The paper's experiment: 400 s of web-like or Pareto input, with the cost events of Fig. 14."""
     rng = np.random.default_rng([2006, seed])
     rates = web_rates(rng, SECONDS, MEAN_PER_S) if kind == "web" else pareto_rates(rng, SECONDS, MEAN_PER_S, beta)
     settings: dict[str, Any] = {
@@ -63,7 +63,7 @@ def setup_for(kind: str, seed: int, *, beta: float = 1.0, **changes: Any) -> Set
 
 
 def merit(outcomes: Iterable[Outcome]) -> Merit:
-    """The figures of merit of several runs together."""
+    """The figures of merit over several runs."""
     runs = list(outcomes)
     return Merit(
         violation_s=sum(run.accumulated_violation_s for run in runs),
@@ -74,7 +74,7 @@ def merit(outcomes: Iterable[Outcome]) -> Merit:
 
 
 def ratios(measured: Merit, reference: Merit) -> tuple[float, ...]:
-    """Each figure relative to the reference's."""
+    """Each figure of merit / the reference's."""
     return tuple(
         ours / theirs if theirs > 0 else float("inf") if ours > 0 else 1.0
         for ours, theirs in zip(measured.as_tuple(), reference.as_tuple(), strict=True)
@@ -82,7 +82,7 @@ def ratios(measured: Merit, reference: Merit) -> tuple[float, ...]:
 
 
 def times(value: float) -> str:
-    """A ratio as a person reads it.
+    """A ratio as text.
 
     >>> times(23.04), times(0.9861)
     ('23×', '0.986×')
@@ -100,7 +100,7 @@ def plot_lines(
     target_s: float | None = None,
     log: str = "",
 ) -> None:
-    """Lines (label, x, y) in one picture."""
+    """Plot lines (label, x, y); ``log`` names the logarithmic axes ("x", "y", "xy")."""
     figure, axes = plt.subplots(figsize=(8, 4))
     for label, x, y in lines:
         axes.plot(x, y, label=label, linewidth=1)

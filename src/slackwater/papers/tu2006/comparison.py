@@ -24,14 +24,14 @@ from slackwater.papers.tu2006.common import (
 from slackwater.sim.shedding import run
 
 NOT_WORSE = (
-    "BASELINE is deadbeat; where queue and cost are counted exactly it does as well as CTRL or better, "
-    "and a lag of a period (below) does not bring the paper's gap about"
+    "BASELINE is deadbeat; with an exact queue length and cost it does as well as CTRL or better, "
+    "and a lag of one period (below) does not produce the paper's gap"
 )
 VARIANTS = (("queue", 0), ("entry", 0), ("entry", 1))
 
 
 def compare(actuator: str, lag: int, report: Report, share: tuple[float, float]) -> dict[str, dict[str, Merit]]:
-    """Every law on every input with that actuator, decisions so many periods late: merits by input and law."""
+    """Run every law on every input with that actuator and decisions ``lag`` periods late; merits by input and law."""
     result: dict[str, dict[str, Merit]] = {}
     total = len(INPUTS) * len(LAWS)
     for kind in INPUTS:
@@ -46,12 +46,12 @@ def compare(actuator: str, lag: int, report: Report, share: tuple[float, float])
 
 
 def describe(actuator: str, lag: int) -> str:
-    """The variant in words."""
+    """The variant as text."""
     return f"{actuator} shedder" + (f", decisions {lag} period late" if lag else "")
 
 
 def figure_12(folder: Path, report: Report) -> list[Claim]:
-    """Four figures of merit relative to CTRL: the paper's shedder, the entry shedder, decisions a period late."""
+    """Figures of merit relative to CTRL: with the paper's shedder, the entry shedder, and decisions one period late."""
     claims = []
     for position, (actuator, lag) in enumerate(VARIANTS):
         merits = compare(actuator, lag, report, (position / len(VARIANTS), (position + 1) / len(VARIANTS)))
@@ -107,7 +107,7 @@ def _bars(path: Path, variant: str, merits: dict[str, dict[str, Merit]]) -> None
 
 
 def figure_15(folder: Path, report: Report) -> list[Claim]:
-    """The delay over time: how close to the target, how far above."""
+    """The delay over time, against the target."""
     claims = []
     seconds = np.arange(SECONDS, dtype=np.float64)
     for done, kind in enumerate(INPUTS):
@@ -134,7 +134,7 @@ def figure_15(folder: Path, report: Report) -> list[Claim]:
 
 
 def figure_16(folder: Path, report: Report) -> list[Claim]:
-    """Can AURORA be saved by telling it a smaller headroom?"""
+    """AURORA with a smaller assumed headroom."""
     claims = []
     lines = []
     seconds = np.arange(SECONDS, dtype=np.float64)

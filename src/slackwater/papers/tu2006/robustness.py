@@ -1,4 +1,4 @@
-"""Figures 17 to 19: burstiness, changes of the target, the control period."""
+"""Figures 17 to 19: burstiness, changes of the target, and the control period."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERIODS_S = tuple(0.03125 * 2**i for i in range(9))
 
 
 def figure_17(folder: Path, report: Report) -> list[Claim]:
-    """Every figure of merit against the bias factor, relative to β = 1.5."""
+    """Every figure of merit by the bias factor, relative to β = 1.5."""
     worst = {}
     for position, law in enumerate(LAWS):
         merits = []
@@ -44,7 +44,7 @@ def figure_17(folder: Path, report: Report) -> list[Claim]:
 
 
 def settling_s(delay: np.ndarray, since: int, until: int, target_s: float) -> float:
-    """Seconds after which the delay first came within 10 % of its new target (NaN: never)."""
+    """Seconds until the delay first came within 10 % of its new target; NaN if it never did."""
     within = np.flatnonzero(np.abs(delay[since:until] - target_s) <= 0.1 * target_s)
     return float(within[0]) if len(within) else float("nan")
 
@@ -122,6 +122,6 @@ def figure_19(folder: Path, report: Report) -> list[Claim]:
             f"violations at 31.25 ms, 1 s, 8 s: {queue[0, 0]:.0f}, {queue[second, 0]:.0f}, {queue[-1, 0]:.0f} s; "
             f"loss {queue[0, 3]:.1%}, {queue[second, 3]:.1%}, {queue[-1, 3]:.1%}",
             bool(queue[0, 0] > queue[second, 0]),
-            "with few rows a period the noise of v empties the queue: no violations, but more loss",
+            "with few rows per period the noise of v empties the queue: no violations, but more loss",
         ),
     ]

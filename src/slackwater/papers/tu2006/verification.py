@@ -1,4 +1,4 @@
-"""Figures 5 to 7: does the model (Eq. 2) describe the plant?"""
+"""Figures 5 to 7: the model (Eq. 2) against the plant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 STEP_SECONDS = 50
 RATES_PER_S = (150.0, 190.0, 200.0, 300.0)
 HEADROOMS = (0.95, 0.97, 1.0)
-SIMULATED = "the plant here is the virtual queue itself, so the model fits by construction; only Spark can refute it"
+SIMULATED = "the plant here is the model's own virtual queue, so the model fits by construction"
 
 
 def _run(rates: Floats) -> Outcome:
@@ -25,15 +25,15 @@ def _run(rates: Floats) -> Outcome:
 
 
 def model_delay_s(outcome: Outcome, headroom: float) -> Floats:
-    """y(k) = c/H·q(k−1)."""
+    """The delay of the model, y(k) = c/H·q(k−1)."""
     backlog = np.concatenate([[0.0], outcome.signals["backlog"][:-1]])
-    # the delay is the mean over rows that arrive in the period: the queue half-way through it
+    # the measured delay is the mean over the rows of a period, so use the queue in the middle of the period
     halfway = (backlog + outcome.signals["backlog"]) / 2
     return np.asarray(halfway * COST_S / headroom, dtype=np.float64)  # Tu 2006, Eq. (2)
 
 
 def figure_5(folder: Path, report: Report) -> list[Claim]:
-    """The delay's answer to steps of the input rate."""
+    """The response of the delay to steps of the input rate."""
     lines, slopes = [], {}
     seconds = np.arange(STEP_SECONDS, dtype=np.float64)
     for done, rate in enumerate(RATES_PER_S):
@@ -41,15 +41,17 @@ def figure_5(folder: Path, report: Report) -> list[Claim]:
         delay = _run(step_rates(STEP_SECONDS, 50.0, rate)).mean_delay_s()
         lines.append((f"{rate:.0f}/s", seconds, delay))
         slopes[rate] = np.diff(delay)[12:]
-    plot_lines(folder / "figure_5.png", "Tu 2006, Fig. 5: answers to a step at 10 s", lines)
+    plot_lines(folder / "figure_5.png", "Tu 2006, Fig. 5: responses to a step at 10 s", lines)
     flat = max(float(np.abs(slopes[rate]).max()) for rate in (150.0, 190.0))
     steady = {rate: (float(slopes[rate].mean()), float(slopes[rate].std())) for rate in (200.0, 300.0)}
-    growth = ", ".join(f"{rate:.0f}/s: {mean:.4f} ± {spread:.4f} s a period" for rate, (mean, spread) in steady.items())
+    growth = ", ".join(
+        f"{rate:.0f}/s: {mean:.4f} ± {spread:.4f} s per period" for rate, (mean, spread) in steady.items()
+    )
     return [
         Claim(
             "5B",
             "constant delay up to 190/s, growing without end above",
-            f"up to 190/s the delay changes by at most {flat * 1e3:.3g} ms a period; {growth}",
+            f"up to 190/s the delay changes by at most {flat * 1e3:.3g} ms per period; {growth}",
             flat < 1e-3 and all(mean > 0.01 for mean, _ in steady.values()),
             SIMULATED,
         ),
@@ -69,7 +71,7 @@ def figure_5(folder: Path, report: Report) -> list[Claim]:
 
 
 def figure_6(folder: Path, report: Report) -> list[Claim]:
-    """Which headroom makes the model fit the step answers?"""
+    """The error of the model for three headrooms."""
     outcome = _run(step_rates(STEP_SECONDS, 50.0, 300.0))
     delay = outcome.mean_delay_s()
     seconds = np.arange(STEP_SECONDS, dtype=np.float64)
