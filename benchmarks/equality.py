@@ -45,7 +45,7 @@ from equality_cases import (
 from recorded_data import data_folder
 from slackwater.control.disorder import UNKNOWN, Batch, register
 from slackwater.promises import Completeness
-from slackwater.spark.report import CompletenessReport
+from slackwater.spark.completeness.report import CompletenessReport
 from slackwater.spark.runtime.listener import wait_for_batch
 
 FILES = 4

@@ -133,7 +133,7 @@ def recorded_outcomes() -> list[BatchOutcome]:
             outcomes.append(outcome)
         return outcome
 
-    TimelinessTracker.on_batch = recording  # type: ignore[method-assign]
+    TimelinessTracker.on_batch = recording  # type: ignore[method-assign, assignment]
     return outcomes
 
 

@@ -92,7 +92,7 @@ def test_files_to_parquet_and_reconciled(spark: SparkSession, tmp_path: Path) ->
 
     merged = invoke(reconcile.command, tmp_path / "out", "--out", tmp_path / "exact")
     assert merged.exit_code == 0, merged.output
-    heartbeat = report["promises"][0]["heartbeat"]
+    heartbeat = report["completeness"][0]["heartbeat"]
     found = spark.read.parquet(str(tmp_path / "exact"))
     closed = found.where(F.col("window_end") <= F.to_timestamp(F.lit(heartbeat)))
     assert values(closed) == exact(source, heartbeat) and closed.count() > 10
@@ -126,7 +126,7 @@ def test_folders_of_other_files(kind: str, spark: SparkSession, tmp_path: Path) 
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout.splitlines()[-1])
     assert report["ledger"]["input"] == 120 == report["ledger"]["on_time"] + report["ledger"]["late"]
-    heartbeat = report["promises"][0]["heartbeat"]
+    heartbeat = report["completeness"][0]["heartbeat"]
     found = sw.reconcile(spark.read.parquet(str(tmp_path / "out")))
     assert values(found.where(F.col("window_end") <= F.to_timestamp(F.lit(heartbeat)))) == exact(source, heartbeat)
 
@@ -145,7 +145,7 @@ def test_replay_to_json_with_late_rows_apart(spark: SparkSession, tmp_path: Path
         *("--sink", f"json:{tmp_path / 'out'}", "--late-sink", f"parquet:{tmp_path / 'late'}"),
     )
     assert done.exit_code == 0, done.output
-    heartbeat = json.loads(done.stdout.splitlines()[-1])["promises"][0]["heartbeat"]
+    heartbeat = json.loads(done.stdout.splitlines()[-1])["completeness"][0]["heartbeat"]
     schema = "window_start timestamp, window_end timestamp, sensor string, n long, total double"
     published = spark.read.schema(schema).json(str(tmp_path / "out"))
     late = spark.read.parquet(str(tmp_path / "late"))
@@ -184,7 +184,7 @@ def test_a_static_table_is_joined_with_the_types_that_it_is_given(spark: SparkSe
         *("--sink", f"parquet:{tmp_path / 'out'}"),
     )
     assert done.exit_code == 0, done.output
-    heartbeat = json.loads(done.stdout.splitlines()[-1])["promises"][0]["heartbeat"]
+    heartbeat = json.loads(done.stdout.splitlines()[-1])["completeness"][0]["heartbeat"]
     rows = source.read_batch().where("sensor < 's3'").withColumn("place", F.expr("if(sensor = 's2', '08', '007')"))
     windows = rows.groupBy(F.window("ts", "2 seconds", "1 second").alias("w"), "place")
     counted = windows.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
