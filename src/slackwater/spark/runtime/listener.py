@@ -97,13 +97,15 @@ class PromiseListener(StreamingQueryListener):
         query_id = str(progress.id)
         with self._changed:
             entries: list[SeriesEntry] = []
-            try:
-                for handler in self._handlers:
+            for handler in self._handlers:
+                try:
                     entries += handler.on_progress(progress)
-            except Exception:
-                _log.exception(
-                    "[promise-not-updated] batch %s of query %s; its last heartbeat stays", progress.batchId, query_id
-                )
+                except Exception:
+                    _log.exception(
+                        "[promise-not-updated] batch %s of query %s; its last heartbeat and shed ratio stay",
+                        progress.batchId,
+                        query_id,
+                    )
             try:
                 self._recorder.record(entries, progress.batchId)
             finally:
