@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import NumericType, TimestampType
+from pyspark.sql.types import DataType, NumericType, TimestampType
 
 from slackwater.errors import InvalidStream, PromiseConflict
 
@@ -31,23 +31,22 @@ def require_columns(df: DataFrame, **options: str | None) -> None:
 
 def require_timestamps(df: DataFrame, **options: str | None) -> None:
     """Refuse an option whose column is not a timestamp."""
-    for option, column in options.items():
-        if column is not None and not isinstance(df.schema[column].dataType, TimestampType):
-            raise InvalidStream(
-                "not-a-timestamp",
-                f"{option}={column!r} is a {df.schema[column].dataType.simpleString()}",
-                f"cast it first, as in CAST({column} AS TIMESTAMP)",
-            )
+    _require_type(df, TimestampType, "not-a-timestamp", "TIMESTAMP", options)
 
 
 def require_numbers(df: DataFrame, **options: str | None) -> None:
     """Refuse an option whose column is not a number."""
+    _require_type(df, NumericType, "not-a-number", "DOUBLE", options)
+
+
+def _require_type(
+    df: DataFrame, wanted: type[DataType], condition: str, sql_type: str, options: dict[str, str | None]
+) -> None:
     for option, column in options.items():
-        if column is not None and not isinstance(df.schema[column].dataType, NumericType):
+        if column is not None and not isinstance(df.schema[column].dataType, wanted):
+            kind = df.schema[column].dataType.simpleString()
             raise InvalidStream(
-                "not-a-number",
-                f"{option}={column!r} is a {df.schema[column].dataType.simpleString()}",
-                f"cast it first, as in CAST({column} AS DOUBLE)",
+                condition, f"{option}={column!r} is a {kind}", f"cast it first, as in CAST({column} AS {sql_type})"
             )
 
 
