@@ -1,9 +1,10 @@
-"""What every method of disorder control owes its users, whatever its formula."""
+"""The contract of every method of disorder control, as properties of generated batches."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -30,8 +31,8 @@ def controller(name: str, ratio: float = 0.01) -> DisorderController:
     return DisorderController(promise, make_method(name, promise))
 
 
-def to_batches(drawn: Batches, clocked: bool = True, sources: bool = True) -> list[Batch]:
-    """Rows drawn as (milliseconds since the last one, lateness, source), in arrival order."""
+def to_batches(drawn: Batches, has_clock: bool = True, sources: bool = True) -> list[Batch]:
+    """Batches in arrival order from drawn rows: (milliseconds since the last row, lateness, source)."""
     batches, clock = [], EPOCH
     for group in drawn:
         arrivals = clock + np.cumsum([float(gap) for gap, _, _ in group])
@@ -39,18 +40,16 @@ def to_batches(drawn: Batches, clocked: bool = True, sources: bool = True) -> li
         batches.append(
             Batch(
                 arrivals - np.array([float(late) for _, late, _ in group]),
-                arrivals if clocked else None,
-                None,
-                np.array([source for _, _, source in group], dtype=np.int64) if sources else None,
-                None,
-                clock if clocked else None,
+                arrivals=arrivals if has_clock else None,
+                sources=np.array([source for _, _, source in group], dtype=np.int64) if sources else None,
+                clock=clock if has_clock else None,
             )
         )
     return batches
 
 
 def steady(count: int, rows_each: int = 20, seed: int = 1) -> list[Batch]:
-    """A stream of a row a millisecond on average, exponentially late."""
+    """A stream of one row per millisecond on average, with exponential lateness."""
     random = np.random.default_rng(seed)
     values = EPOCH + np.cumsum(random.exponential(1.0, count * rows_each))
     arrivals = values + random.exponential(20.0, len(values))
@@ -62,16 +61,16 @@ def steady(count: int, rows_each: int = 20, seed: int = 1) -> list[Batch]:
     ]
 
 
-def judged(batch: Batch, heartbeat: float) -> Batch:
+def with_late_rows(batch: Batch, heartbeat: float) -> Batch:
     counts = np.ones(len(batch.values), dtype=np.int64) if batch.weights is None else batch.weights
     late = int(counts[batch.values < heartbeat].sum())
-    return Batch(batch.values, batch.arrivals, batch.weights, batch.sources, batch.punctuations, batch.clock, late)
+    return replace(batch, late=late)
 
 
 def drive(subject: DisorderController, batches: list[Batch]) -> list[float]:
     heartbeats = []
     for batch in batches:
-        subject.observe(judged(batch, subject.heartbeat))
+        subject.observe(with_late_rows(batch, subject.heartbeat))
         heartbeats.append(subject.decide(batch.clock).heartbeat)
     return heartbeats
 
@@ -86,9 +85,9 @@ def with_row(batches: list[Batch], at: int, value: float) -> list[Batch]:
 
 @pytest.mark.parametrize("name", METHODS)
 @settings(max_examples=25)
-@given(drawn=streams, clocked=st.booleans(), sources=st.booleans())
-def test_the_heartbeat_never_retreats(name: str, drawn: Batches, clocked: bool, sources: bool) -> None:
-    heartbeats = drive(controller(name), to_batches(drawn, clocked, sources))
+@given(drawn=streams, has_clock=st.booleans(), sources=st.booleans())
+def test_heartbeat_never_retreats(name: str, drawn: Batches, has_clock: bool, sources: bool) -> None:
+    heartbeats = drive(controller(name), to_batches(drawn, has_clock, sources))
     assert not any(math.isnan(h) for h in heartbeats)
     assert all(b >= a for a, b in pairwise(heartbeats))
 
@@ -96,7 +95,7 @@ def test_the_heartbeat_never_retreats(name: str, drawn: Batches, clocked: bool, 
 @pytest.mark.parametrize("name", METHODS)
 @settings(max_examples=15)
 @given(drawn=streams, at=st.integers(1, 24), sources=st.booleans())
-def test_a_snapshot_resumes_to_the_same_decisions(name: str, drawn: Batches, at: int, sources: bool) -> None:
+def test_snapshot_resumes_to_the_same_decisions(name: str, drawn: Batches, at: int, sources: bool) -> None:
     batches = to_batches(drawn, sources=sources)
     at = min(at, len(batches) - 1)
     first = controller(name)
@@ -108,13 +107,13 @@ def test_a_snapshot_resumes_to_the_same_decisions(name: str, drawn: Batches, at:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_row_from_2099_changes_nothing(name: str) -> None:
+def test_row_from_2099_changes_nothing(name: str) -> None:
     batches = steady(60)
     assert drive(controller(name), with_row(batches, 30, YEAR_2099)) == drive(controller(name), batches)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_row_from_1970_costs_no_other_row(name: str) -> None:
+def test_row_from_1970_makes_no_other_row_late(name: str) -> None:
     batches = steady(60)
     plain, poisoned = drive(controller(name), batches), drive(controller(name), with_row(batches, 30, 0.0))
     in_force: list[tuple[Floats, float, float]] = [
@@ -126,24 +125,24 @@ def test_a_row_from_1970_costs_no_other_row(name: str) -> None:
 @pytest.mark.parametrize("name", METHODS)
 @settings(max_examples=15)
 @given(drawn=st.lists(st.lists(st.tuples(rows, st.integers(1, 5)), min_size=1, max_size=6), min_size=2, max_size=15))
-def test_weights_are_repeated_rows(name: str, drawn: list[list[tuple[Row, int]]]) -> None:
+def test_weight_equals_repeated_rows(name: str, drawn: list[list[tuple[Row, int]]]) -> None:
     weighted, repeated = [], []
     for batch, group in zip(to_batches([[row for row, _ in group] for group in drawn]), drawn, strict=True):
         counts = np.array([count for _, count in group], dtype=np.int64)
         assert batch.sources is not None
-        weighted.append(Batch(batch.values, None, counts, batch.sources, None, batch.clock))
+        weighted.append(Batch(batch.values, weights=counts, sources=batch.sources, clock=batch.clock))
         values, sources = np.repeat(batch.values, counts), np.repeat(batch.sources, counts)
-        repeated.append(Batch(values, None, None, sources, None, batch.clock))
+        repeated.append(Batch(values, sources=sources, clock=batch.clock))
     assert drive(controller(name), weighted) == pytest.approx(drive(controller(name), repeated))
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_system_timestamps_lose_nothing(name: str) -> None:
+def test_no_row_is_late_with_system_timestamps(name: str) -> None:
     arrivals = EPOCH + np.cumsum(np.random.default_rng(3).exponential(5.0, 2_000))
     subject = controller(name)
     late = 0
     for i in range(0, len(arrivals), 10):
         batch = Batch(arrivals[i : i + 10], arrivals[i : i + 10], clock=arrivals[i + 9])
-        late += judged(batch, subject.heartbeat).late
+        late += with_late_rows(batch, subject.heartbeat).late
         drive(subject, [batch])
     assert late == 0

@@ -1,4 +1,4 @@
-"""What every method of disorder control must do, whatever its formula."""
+"""Every method of disorder control on seeded streams, with golden values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def controller(name: str, drop_ratio: float = 0.01) -> DisorderController:
 
 
 def numbers_only() -> Trace:
-    """Order IDs that come a little out of order, and no clock."""
+    """Order IDs slightly out of order, without a clock."""
     random = np.random.default_rng(5)
     ids = np.arange(2_000.0)
     return Trace("ids", ids[np.argsort(ids + random.exponential(20.0, len(ids)), kind="stable")])
@@ -65,7 +65,7 @@ def test_snapshot_is_json_and_resumes(name: str) -> None:
         feed(c, trace, start, end)
     second.resume(json.loads(json.dumps(first.snapshot())))
     feed(second, trace, half, trace.rows)
-    # What is learned may be kept scaled, so the last digits may differ.
+    # A method may rescale its state, so the last digits can differ.
     assert second.heartbeat == pytest.approx(straight.heartbeat, abs=1e-6)
     assert second.snapshot().keys() == straight.snapshot().keys()
 
@@ -74,17 +74,18 @@ def feed(c: DisorderController, trace: Trace, start: int, end: int, step: int = 
     assert trace.arrivals is not None
     for k in range(start, end, step):
         cut = slice(k, min(k + step, end))
-        said = None if trace.punctuations is None else trace.punctuations[cut]
-        said = None if said is None else said[~np.isnan(said)]
+        punctuations = None if trace.punctuations is None else trace.punctuations[cut]
+        if punctuations is not None:
+            punctuations = punctuations[~np.isnan(punctuations)]
         rows = trace.values[cut]
         clock = float(trace.arrivals[cut][-1])
         late = int(np.count_nonzero(rows < c.heartbeat))
-        c.observe(Batch(rows, trace.arrivals[cut], None, None, said, clock, late))
+        c.observe(Batch(rows, trace.arrivals[cut], punctuations=punctuations, clock=clock, late=late))
         c.decide(clock)
 
 
 @pytest.mark.parametrize("name", method_names())
-def test_system_timestamps_lose_nothing(name: str) -> None:
+def test_no_row_is_late_with_system_timestamps(name: str) -> None:
     trace = in_order(1, 3_000)
     assert run(trace, controller(name), Batches.every(trace, 5)).late == 0
 
@@ -99,19 +100,19 @@ def test_drop_ratio_of_zero_is_best_effort(name: str) -> None:
 @pytest.mark.parametrize("name", ROW_METHODS)
 @pytest.mark.parametrize("drop_ratio", [0.05, 0.001])
 @pytest.mark.parametrize("trace_name", ["changing", "sources", "numbers"])
-def test_trail_is_batches_of_one_row(name: str, drop_ratio: float, trace_name: str) -> None:
+def test_trail_equals_batches_of_one_row(name: str, drop_ratio: float, trace_name: str) -> None:
     trace = TRACES[trace_name]()
     method = make_method(name, Completeness(drop_ratio))
     assert isinstance(method, RowMethod)
     quick = run_per_row(trace, method)
     slow = run(trace, controller(name, drop_ratio), Batches.every(trace, 1))
     assert quick.late == slow.late
-    # The running sums restart with every batch, so the last digits of a mean may differ.
+    # Running sums restart with every batch, so the last digits of a mean can differ.
     assert np.allclose(quick.heartbeats[1:], slow.heartbeats[1:], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ROW_METHODS)
-def test_a_batch_leaves_the_state_of_its_rows(name: str) -> None:
+def test_state_after_a_batch_equals_state_after_its_rows(name: str) -> None:
     trace = TRACES["changing"]()
     assert trace.arrivals is not None
     whole, single = make_method(name, Completeness(0.0)), make_method(name, Completeness(0.0))
@@ -123,7 +124,7 @@ def test_a_batch_leaves_the_state_of_its_rows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROW_METHODS)
-def test_weights_stand_for_rows(name: str) -> None:
+def test_weight_equals_repeated_rows(name: str) -> None:
     random = np.random.default_rng(11)
     promise = Completeness(0.05)
     weighted, repeated = make_method(name, promise), make_method(name, promise)
@@ -144,16 +145,16 @@ def test_slack_wins_over_the_drop_ratio() -> None:
     free = run(trace, controller("vseq", 0.001), Batches.every(trace, 1))
     assert capped.mean_buffer_rows < free.mean_buffer_rows
     assert capped.late > free.late
-    held = np.array([np.count_nonzero(trace.values[: k + 1] > capped.heartbeats[k + 1]) for k in range(trace.rows - 1)])
-    assert held.max() <= 20
+    buffered = [np.count_nonzero(trace.values[: k + 1] > capped.heartbeats[k + 1]) for k in range(trace.rows - 1)]
+    assert max(buffered) <= 20
 
 
-def test_slack_names_the_cause_of_its_heartbeat() -> None:
+def test_slack_gives_the_cause_of_its_heartbeat() -> None:
     promise = Completeness(0.01)
     method = make_method("budgeted-quantile", promise, slack_rows=2)
     controller = DisorderController(promise, method)
     controller.observe(Batch(np.array([1.0]), clock=10.0))
-    assert controller.decide(10.0).cause == Cause("starting"), "the method inside decides"
+    assert controller.decide(10.0).cause == Cause("starting"), "the inner method decides"
     controller.observe(Batch(np.array([8.0, 9.0, 7.0]), clock=10.0))
     assert controller.decide(10.0).cause == Cause("slack")
 
@@ -181,7 +182,7 @@ def test_slack_survives_a_restart() -> None:
         ("max-delay", {"nonsense": 1}),
     ],
 )
-def test_wrong_options_are_named(name: str, options: dict[str, object]) -> None:
+def test_wrong_option_is_refused(name: str, options: dict[str, object]) -> None:
     with pytest.raises(InvalidOption, match=r"^\[[a-z-]+\] .*; "):
         make_method(name, Completeness(0.01), **options)
 
@@ -194,7 +195,7 @@ def measure(name: str) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", GOLDEN_METHODS)
 def test_golden(name: str) -> None:
-    """A seeded stream gives what it gave before; write anew with ``python -m tests.control.test_methods``."""
+    """The outcome on a seeded stream does not change. ``python -m tests.control.test_methods`` rewrites the file."""
     assert measure(name) == pytest.approx(json.loads(GOLDEN.read_text())[name], rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""The papers' methods against a slow reading of the papers, row by row."""
+"""The papers' methods against slow, literal implementations, row by row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARRIVALS = TRACE.arrivals
 
 
 @pytest.mark.parametrize("interval", [1, 10, 100])
-def test_adaptive_max_delay_by_hand(interval: int) -> None:
+def test_adaptive_max_delay_matches_the_paper(interval: int) -> None:
     m, expected = -math.inf, []
     after: list[float] = []
     for value, arrival in zip(TRACE.values, ARRIVALS, strict=True):
@@ -45,7 +45,7 @@ def test_adaptive_max_delay_by_hand(interval: int) -> None:
 
 
 @pytest.mark.parametrize("slack_rows", [0, 1, 50])
-def test_fixed_slack_by_hand(slack_rows: int) -> None:
+def test_fixed_slack_is_the_nth_largest_value(slack_rows: int) -> None:
     expected = []
     for k in range(1, 401):
         seen = np.sort(TRACE.values[:k])[::-1]
@@ -54,7 +54,7 @@ def test_fixed_slack_by_hand(slack_rows: int) -> None:
 
 
 @pytest.mark.parametrize("drop_ratio", [0.15, 0.01])
-def test_vseq_by_hand(drop_ratio: float) -> None:
+def test_vseq_matches_the_paper(drop_ratio: float) -> None:
     c = norm.isf(drop_ratio) ** 2
     vseq: list[tuple[float, float]] = []
     size, punctuation, expected = 30, -math.inf, []
@@ -74,7 +74,7 @@ def test_vseq_by_hand(drop_ratio: float) -> None:
 
 
 @pytest.mark.parametrize("theta", ["times", "over"])
-def test_ad_hoc_by_hand(theta: str) -> None:
+def test_ad_hoc_matches_the_paper(theta: str) -> None:
     z = norm.isf(0.05)
     vseq: list[tuple[float, float]] = []
     size, punctuation, expected = 30, -math.inf, []
@@ -91,8 +91,8 @@ def test_ad_hoc_by_hand(theta: str) -> None:
     assert trail("ad-hoc", TRACE, 0.05, theta=theta) == pytest.approx(expected, abs=1e-6)
 
 
-def test_normal_by_hand() -> None:
-    """Algorithm 1 with a plain list for a buffer; P_e = 200, P_s = 4, M = 50, the first estimate after 30 samples."""
+def test_normal_matches_the_paper() -> None:
+    """Algorithm 1 with a list as buffer; P_e = 200, P_s = 4, M = 50, first estimate after 30 samples."""
     z = norm.isf(0.01)
     buffer: list[float] = []
     sample: list[tuple[float, float, int]] = []
@@ -117,7 +117,7 @@ def test_normal_by_hand() -> None:
     assert trail("normal", TRACE, 0.01, **options) == expected
 
 
-def test_mean_distance_by_hand() -> None:
+def test_mean_distance_matches_the_paper() -> None:
     expected, distance = [], 0.0
     for k in range(1, 501):
         mean = TRACE.values[max(0, k - 20) : k].mean()
@@ -126,23 +126,23 @@ def test_mean_distance_by_hand() -> None:
     assert trail("mean-distance", TRACE, 0.0, window_rows=20)[:500] == pytest.approx(expected, abs=1e-6)
 
 
-def test_mean_distance_offset_spends_the_drop_ratio() -> None:
+def test_mean_distance_offset_shortens_the_wait() -> None:
     trace = kim2012_changing(5, 60_000, rate_per_s=2_000.0)
-    careful = make_method("mean-distance", Completeness(0.0))
-    spending = make_method("mean-distance", Completeness(0.05))
-    assert isinstance(careful, RowMethod)
-    assert isinstance(spending, RowMethod)
-    assert run_per_row(trace, spending).mean_wait < run_per_row(trace, careful).mean_wait
+    without_offset = make_method("mean-distance", Completeness(0.0))
+    with_offset = make_method("mean-distance", Completeness(0.05))
+    assert isinstance(without_offset, RowMethod)
+    assert isinstance(with_offset, RowMethod)
+    assert run_per_row(trace, with_offset).mean_wait < run_per_row(trace, without_offset).mean_wait
 
 
-def test_normal_falls_back_at_a_tenth_of_a_percent() -> None:
+def test_normal_falls_back_to_adaptive_max_delay_at_small_ratios() -> None:
     fallen = trail("normal", TRACE, 0.001)
     assert fallen == trail("adaptive-max-delay", TRACE, 0.001)
     assert fallen != trail("normal", TRACE, 0.001, fallback=False)
     assert trail("normal", TRACE, 0.005) == trail("normal", TRACE, 0.005, fallback=False)
 
 
-def test_normal_may_sample_into_a_reservoir() -> None:
+def test_normal_with_a_reservoir_is_reproducible() -> None:
     options = {"estimate_every": 200, "sample_every": 4, "samples": 50}
     trace = kim2012_changing(5, 5_000)
     one = trail("normal", trace, 0.01, reservoir=True, seed=1, **options)
@@ -150,10 +150,10 @@ def test_normal_may_sample_into_a_reservoir() -> None:
     assert one != trail("normal", trace, 0.01, **options)
 
 
-def test_source_heartbeat_may_rest() -> None:
+def test_source_heartbeat_delays_punctuations() -> None:
     method = make_method("source-heartbeat", Completeness(0.01), hold_ms=50.0)
     method.observe(Batch(np.array([90.0]), punctuations=np.array([80.0]), clock=100.0))
     assert method.heartbeat(149.0) == -math.inf
     assert method.heartbeat(150.0) == 80.0
     method.observe(Batch(np.array([95.0]), punctuations=np.array([70.0, 9e15]), clock=160.0))
-    assert method.heartbeat(300.0) == 160.0  # an impossible one counts for its own arrival
+    assert method.heartbeat(300.0) == 160.0  # a punctuation from the future counts up to its arrival

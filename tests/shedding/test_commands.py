@@ -1,4 +1,4 @@
-"""``lab shedding`` and ``reproduce tu2006`` from the outside."""
+"""The commands ``lab shedding`` and ``reproduce tu2006``."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def test_figures_per_law(counts: Path) -> None:
     assert rows[0]["loss_ratio"] == 0.0
 
 
-def test_capacity_and_cost_are_two_ways_to_say_the_same(counts: Path) -> None:
+def test_capacity_and_cost_are_equivalent(counts: Path) -> None:
     common = (counts, "--target-delay", "1s", "--scale", 10, "--headroom", 0.8, "--laws", "ctrl", "--json")
     assert invoke(*common, "--capacity", 200) == invoke(*common, "--cost", "4ms")
 
 
-def test_a_micro_batch_engine(counts: Path, tmp_path: Path) -> None:
+def test_micro_batch_plant(counts: Path, tmp_path: Path) -> None:
     common = (counts, "--target-delay", "2s", "--scale", 10, "--plant", "micro-batch", "--json")
     none, closed = invoke(*common, "--laws", "none,ctrl-batch", "--plot", tmp_path / "delay.png")
     assert none["loss_ratio"] == 0.0
     assert closed["max_overshoot_s"] < none["max_overshoot_s"]  # type: ignore[operator]
 
 
-def test_a_plot_is_written(counts: Path, tmp_path: Path) -> None:
+def test_plot_is_written(counts: Path, tmp_path: Path) -> None:
     invoke(counts, "--target-delay", "2s", "--laws", "ctrl", "--json", "--plot", tmp_path / "delay.png")
     assert (tmp_path / "delay.png").stat().st_size > 0
 
 
-def test_times_and_counts_give_the_same_rows(tmp_path: Path) -> None:
+def test_times_and_counts_give_the_same_arrivals(tmp_path: Path) -> None:
     times = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta([0.0, 0.5, 1.0, 1.5], unit="s")
     pd.DataFrame({"arrival_ts": times}).to_parquet(tmp_path / "times.parquet")
     pd.DataFrame({"count": [2, 2]}).to_csv(tmp_path / "counts.csv", index=False)
@@ -83,7 +83,7 @@ def test_bad_input_is_refused(counts: Path, arguments: tuple[str, ...], conditio
     assert result.exception.condition == condition
 
 
-def test_a_figure_of_the_paper(tmp_path: Path) -> None:
+def test_figure_of_the_paper(tmp_path: Path) -> None:
     result = CliRunner().invoke(reproduce, ["tu2006", "--figure", "6", "--out", str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output
     (claim,) = json.loads(result.stdout)
@@ -92,7 +92,7 @@ def test_a_figure_of_the_paper(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not (REAL / "azure_llm.parquet").exists(), reason="needs the recorded data")
-def test_a_recorded_trace() -> None:
+def test_recorded_trace() -> None:
     rows = invoke(REAL / "azure_llm.parquet", "--target-delay", "2s", "--duration", "300s", "--capacity", 3, "--json")
     by_law = {row["law"]: row for row in rows}
     assert by_law["ctrl"]["accumulated_violation_s"] < by_law["none"]["accumulated_violation_s"]  # type: ignore[operator]

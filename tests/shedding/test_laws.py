@@ -1,4 +1,4 @@
-"""What every law must obey, and what each one is for."""
+"""The contract of every law, and the behaviour of single laws."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def controller(law: str, target_s: float = 2.0) -> SheddingController:
 @pytest.mark.parametrize("law", law_names())
 @settings(max_examples=40)
 @given(periods=st.lists(SEEN, max_size=20))
-def test_ratios_are_ratios(law: str, periods: list[Observation]) -> None:
+def test_ratios_are_between_0_and_1(law: str, periods: list[Observation]) -> None:
     loop = controller(law)
     for seen in periods:
         decision = loop.step(seen)
@@ -41,7 +41,7 @@ def test_ratios_are_ratios(law: str, periods: list[Observation]) -> None:
 @pytest.mark.parametrize("law", law_names())
 @settings(max_examples=40)
 @given(before=st.lists(SEEN, max_size=10), after=st.lists(SEEN, max_size=10))
-def test_a_resumed_controller_decides_the_same(law: str, before: list[Observation], after: list[Observation]) -> None:
+def test_resumed_controller_decides_the_same(law: str, before: list[Observation], after: list[Observation]) -> None:
     first, second = controller(law), controller(law)
     for seen in before:
         first.step(seen)
@@ -53,31 +53,29 @@ def test_a_resumed_controller_decides_the_same(law: str, before: list[Observatio
 
 @pytest.mark.parametrize("law", law_names())
 @given(st.integers(0, 190), st.lists(st.integers(0, 190), min_size=1, max_size=30))
-def test_nothing_is_shed_below_capacity_with_the_delay_below_target(
-    law: str, backlog: int, arrivals: list[int]
-) -> None:
+def test_no_row_is_shed_below_capacity_and_below_the_target(law: str, backlog: int, arrivals: list[int]) -> None:
     loop = controller(law)
     for arrived in arrivals:
         finished = min(190, backlog + arrived)
         backlog += arrived - finished
-        # a row takes 1/190 s, so a backlog of at most 190 rows is a delay of at most one second
+        # a row takes 1/190 s, so a backlog of 190 rows means a delay of one second
         assert loop.step(Observation(1.0, arrived, arrived, finished, backlog, finished / 190)).shed_ratio == 0.0
 
 
-def test_ctrl_is_equation_seven() -> None:
+def test_ctrl_implements_equation_7() -> None:
     law = make_law("ctrl")
     capacity = 200.0
 
     def status(backlog: float) -> Status:
         return Status(1.0, 2.0, 1000.0, capacity, backlog, cost_s=1 / capacity, headroom=1.0)
 
-    # e(0) = 2 and e(-1) is taken to be the same; u = 200·(0.4·2 − 0.31·2)
+    # e(0) = 2, and e(-1) is assumed to be equal; u = 200·(0.4·2 − 0.31·2)
     assert law.admit_per_s(status(0)) == pytest.approx(capacity + 200 * (0.4 * 2 - 0.31 * 2))
     # e(1) = 2 − 36/200
     assert law.admit_per_s(status(36)) == pytest.approx(capacity + 200 * (0.4 * 1.82 - 0.31 * 2) + 0.8 * 36)
 
 
-def test_ctrl_does_not_wind_up_while_nothing_needs_shedding() -> None:
+def test_ctrl_does_not_wind_up_below_capacity() -> None:
     idle, fresh = controller("ctrl"), controller("ctrl")
     for _ in range(100):
         idle.step(Observation(1.0, 50, 50, 50, 0, 50 / 190))
@@ -86,7 +84,7 @@ def test_ctrl_does_not_wind_up_while_nothing_needs_shedding() -> None:
     assert idle.step(burst).shed_ratio == fresh.step(burst).shed_ratio
 
 
-def test_a_target_below_the_cost_of_a_row_is_said_once() -> None:
+def test_target_below_the_cost_of_a_row_warns_once() -> None:
     loop = controller("ctrl", target_s=0.1)
     seen = Observation(1.0, 5, 5, 2, 3, 1.0)
     warnings = [loop.step(seen).warning for _ in range(5)]
@@ -94,18 +92,18 @@ def test_a_target_below_the_cost_of_a_row_is_said_once() -> None:
     assert warnings[1:] == [None] * 4
 
 
-def test_nothing_is_shed_before_the_cost_is_known() -> None:
+def test_no_row_is_shed_before_the_cost_is_known() -> None:
     assert controller("ctrl").step(Observation(1.0, 10_000, 10_000, 0, 10_000, 0.0)).shed_ratio == 0.0
 
 
-def test_the_cost_is_smoothed() -> None:
+def test_cost_is_smoothed() -> None:
     monitor = CostMonitor(smoothing=0.5)
     for work_s in (1.0, 2.0):
         monitor.observe(Observation(1.0, 100, 100, 100, 0, work_s))
     assert monitor.cost_s == pytest.approx(0.015)
 
 
-def test_the_headroom_is_learned_only_from_periods_that_were_busy_throughout() -> None:
+def test_headroom_is_measured_only_in_periods_with_a_backlog_throughout() -> None:
     monitor = HeadroomMonitor(0.5)
     monitor.observe(Observation(1.0, 10, 10, 10, 0, 0.1))
     assert monitor.headroom == 0.5
@@ -115,7 +113,7 @@ def test_the_headroom_is_learned_only_from_periods_that_were_busy_throughout() -
     assert monitor.headroom == pytest.approx(0.97)
 
 
-def test_the_target_may_change_while_running() -> None:
+def test_target_can_change_while_running() -> None:
     loop = controller("baseline", target_s=1.0)
     seen = Observation(1.0, 400, 200, 200, 200, 1.0)
     before = loop.step(seen).shed_ratio

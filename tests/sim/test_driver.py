@@ -1,4 +1,4 @@
-"""The driver counts exactly what a row-by-row reading of the definitions counts."""
+"""The driver counts the same as a row-by-row implementation of the definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slackwater.sim.trace import Trace
 
 
 class ConstantWait:
-    """A fixed wait behind the clock, or behind the highest value."""
+    """A method with a constant wait behind the front, or behind the clock if that is lower."""
 
     name: ClassVar[str] = "constant-wait"
 
@@ -42,8 +42,8 @@ def controller(wait: float) -> DisorderController:
     return DisorderController(Completeness(0.01), ConstantWait(wait))
 
 
-def by_hand(trace: Trace, ends: list[int], heartbeats: Floats) -> tuple[int, float, float]:
-    late, waits, held, buffer = 0, 0.0, 0, list[float]()
+def count_row_by_row(trace: Trace, ends: list[int], heartbeats: Floats) -> tuple[int, float, float]:
+    late, waits, buffered, buffer = 0, 0.0, 0, list[float]()
     start, front, lowest = 0, -math.inf, math.inf
     for end, heartbeat in zip(ends, heartbeats, strict=True):
         buffer = [v for v in buffer if v >= heartbeat]
@@ -57,9 +57,9 @@ def by_hand(trace: Trace, ends: list[int], heartbeats: Floats) -> tuple[int, flo
                 late += 1
             else:
                 buffer.append(value)
-            held += len(buffer)
+            buffered += len(buffer)
         start = end
-    return late, waits / trace.rows, held / trace.rows
+    return late, waits / trace.rows, buffered / trace.rows
 
 
 @settings(max_examples=60)
@@ -70,16 +70,16 @@ def by_hand(trace: Trace, ends: list[int], heartbeats: Floats) -> tuple[int, flo
     st.integers(1, 2),
     st.booleans(),
 )
-def test_counts_are_those_of_the_definitions(
-    rows: list[tuple[int, int]], every: int, wait: int, lag: int, clocked: bool
+def test_counts_match_the_definitions(
+    rows: list[tuple[int, int]], every: int, wait: int, lag: int, has_clock: bool
 ) -> None:
     rows = sorted(rows)
     arrivals = np.array([float(a) for a, _ in rows])
-    trace = Trace("drawn", arrivals - np.array([float(d) for _, d in rows]), arrivals if clocked else None)
+    trace = Trace("drawn", arrivals - np.array([float(d) for _, d in rows]), arrivals if has_clock else None)
     outcome = run(trace, controller(wait), Batches.every(trace, every), lag=lag)
     assert np.all(outcome.heartbeats[:lag] == UNKNOWN)
     assert np.all(np.diff(outcome.heartbeats[lag:]) >= 0)
-    late, mean_wait, mean_buffer = by_hand(trace, outcome.ends.tolist(), outcome.heartbeats)
+    late, mean_wait, mean_buffer = count_row_by_row(trace, outcome.ends.tolist(), outcome.heartbeats)
     assert (outcome.rows, outcome.late) == (len(rows), late)
     assert outcome.mean_wait == pytest.approx(mean_wait)
     assert outcome.mean_buffer_rows == pytest.approx(mean_buffer)
@@ -91,13 +91,13 @@ def test_counts_are_those_of_the_definitions(
     st.sampled_from([0.0, 0.05, 0.2, 0.5]),
     st.booleans(),
 )
-def test_the_clairvoyant_wait_is_the_smallest_that_keeps_the_ratio(
-    rows: list[tuple[int, int]], ratio: float, clocked: bool
+def test_clairvoyant_wait_is_the_smallest_that_keeps_the_ratio(
+    rows: list[tuple[int, int]], ratio: float, has_clock: bool
 ) -> None:
     rows = sorted(rows)
     arrivals = np.array([float(a) for a, _ in rows])
-    trace = Trace("drawn", arrivals - np.array([float(d) for _, d in rows]), arrivals if clocked else None)
-    reference = arrivals if clocked else np.maximum.accumulate(trace.values)
+    trace = Trace("drawn", arrivals - np.array([float(d) for _, d in rows]), arrivals if has_clock else None)
+    reference = arrivals if has_clock else np.maximum.accumulate(trace.values)
     best = clairvoyant_wait(trace, ratio)
 
     def late(wait: float) -> int:
@@ -107,7 +107,7 @@ def test_the_clairvoyant_wait_is_the_smallest_that_keeps_the_ratio(
     assert best == 0 or late(best - 0.5) > ratio * trace.rows
 
 
-def test_a_tie_is_on_time_and_a_heartbeat_comes_into_force_a_batch_later() -> None:
+def test_tie_is_on_time_and_heartbeat_takes_effect_one_batch_later() -> None:
     trace = Trace("ties", np.array([10.0, 5.0, 5.0, 4.9]), np.array([10.0, 10.0, 10.0, 10.0]))
     outcome = run(trace, controller(5.0), Batches.every(trace, 1))
     assert outcome.heartbeats.tolist() == [UNKNOWN, 5.0, 5.0, 5.0]
@@ -115,7 +115,7 @@ def test_a_tie_is_on_time_and_a_heartbeat_comes_into_force_a_batch_later() -> No
     assert run(trace, controller(5.0), Batches.every(trace, 1), lag=4).late == 0
 
 
-def test_a_period_without_rows_lets_time_pass() -> None:
+def test_empty_periods_become_one_empty_batch() -> None:
     arrivals = np.array([0.0, 10.0, 95.0, 2000.0])
     trace = Trace("gaps", arrivals.copy(), arrivals)
     batches = Batches.each(trace, 50.0)
@@ -124,14 +124,14 @@ def test_a_period_without_rows_lets_time_pass() -> None:
     assert batches.clocks.tolist() == [50.0, 100.0, 2000.0, 2050.0]
 
 
-def test_cuts_must_cover_the_trace() -> None:
+def test_batches_must_cover_the_trace() -> None:
     trace = Trace("four", np.arange(4.0))
     with pytest.raises(ValueError, match="ends of the batches"):
         Batches.at(trace, [2, 3])
     assert run(trace, controller(0.0), Batches.at(trace, [2, 2, 4])).rows == 4
 
 
-def test_an_empty_trace_has_nothing_to_count() -> None:
+def test_empty_trace() -> None:
     trace = Trace("empty", np.zeros(0), np.zeros(0))
     assert run(trace, controller(0.0)).drop_ratio == 0.0
     assert clairvoyant_wait(trace, 0.01) == 0.0

@@ -1,4 +1,4 @@
-"""Recorded streams: what is read, what is refused, what is said."""
+"""Reading recorded streams from files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_rows_are_sorted_by_arrival_and_nulls_are_invalid(folder: Path, name: st
     assert any("sorted" in note for note in recording.notes)
 
 
-def test_a_number_is_measured_in_its_own_unit(folder: Path) -> None:
+def test_number_is_measured_in_its_own_unit(folder: Path) -> None:
     alone = read_recording(folder / "t.csv", "id")
     assert alone.trace.values.tolist() == [2.0, 4.0, 1.0, 3.0]
     assert (alone.unit, alone.per_unit, alone.trace.arrivals) == ("attribute", 1.0, None)
@@ -55,7 +55,7 @@ def test_a_number_is_measured_in_its_own_unit(folder: Path) -> None:
     assert ordered.trace.arrivals is None
 
 
-def test_a_time_without_arrivals_keeps_the_files_order(folder: Path) -> None:
+def test_time_without_arrivals_keeps_the_order_of_the_file(folder: Path) -> None:
     recording = read_recording(folder / "t.parquet", "ts")
     assert np.diff(recording.trace.values).tolist() == [-1000.0, 2000.0]
     assert (recording.unit, recording.per_unit) == ("attribute", 1e3)
@@ -71,13 +71,13 @@ def test_a_time_without_arrivals_keeps_the_files_order(folder: Path) -> None:
         ("bad.parquet", "ts", "unreadable-file"),
     ],
 )
-def test_what_cannot_be_read_is_said(folder: Path, name: str, column: str, condition: str) -> None:
+def test_unusable_file_or_column_is_refused(folder: Path, name: str, column: str, condition: str) -> None:
     (folder / "bad.parquet").write_text("this is not Parquet")
     with pytest.raises(InvalidData, match=condition):
         read_recording(folder / name, column)
 
 
-def test_all_rows_invalid(tmp_path: Path) -> None:
+def test_file_without_valid_rows_is_refused(tmp_path: Path) -> None:
     pd.DataFrame({"v": [np.nan, np.inf]}).to_parquet(tmp_path / "v.parquet")
     with pytest.raises(InvalidData, match="no-valid-rows"):
         read_recording(tmp_path / "v.parquet", "v")

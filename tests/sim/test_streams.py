@@ -1,4 +1,4 @@
-"""Generated streams: in arrival order, the same for the same seed, and what their parameters say."""
+"""Generated streams depend only on their seed and have the properties that their parameters give."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_seed_determines_the_stream(name: str) -> None:
     assert one.sources is None or len(one.sources) == one.rows
 
 
-def test_kim2012_has_its_moments() -> None:
+def test_kim2012_delays_have_the_given_moments() -> None:
     trace = kim2012_constant(3, 200_000, mean_ms=3.0, sd_ms=2.0)
     assert trace.arrivals is not None
     delays = trace.arrivals - trace.values
@@ -40,7 +40,7 @@ def test_kim2012_changes_every_period() -> None:
     assert np.ptp(means) > 0.5
 
 
-def test_kim2010_disorder_is_cut_off() -> None:
+def test_kim2010_disorder_is_clipped() -> None:
     trace = kim2010(0, 20_000, sd_ms=50.0, max_ms=100.0)
     assert trace.arrivals is not None
     disorder = trace.arrivals - trace.values
@@ -48,14 +48,14 @@ def test_kim2010_disorder_is_cut_off() -> None:
     assert np.isclose(disorder.max(), 100.0)
 
 
-def test_kim2007_is_a_row_a_second_from_each_sensor() -> None:
+def test_kim2007_has_one_row_per_second_and_sensor() -> None:
     trace = kim2007(0, 2_000)
     assert trace.sources is not None
     for sensor in range(SENSORS):
         assert np.allclose(np.diff(np.sort(trace.values[trace.sources == sensor])), 1_000.0)
 
 
-def test_nothing_arrives_during_a_stall() -> None:
+def test_no_row_arrives_during_a_stall() -> None:
     trace = stalled(0, 50_000)
     assert trace.arrivals is not None
     gaps = np.sort(np.diff(trace.arrivals))[::-1]
