@@ -43,7 +43,7 @@ def test_sums_over_a_ring_are_sums_over_the_rows(came: list[tuple[int, int, int]
         assert (span[at], rise[at], residual[at]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
         in_order = rows.in_order(stream)
         assert [part.tolist() for part in in_order] == [times[stream][-K:], values[stream][-K:]]
-        assert rows.held(many)[at] == min(len(times[stream]), K)
+        assert rows.buffered(many)[at] == min(len(times[stream]), K)
 
 
 def test_a_straight_line_leaves_no_residual() -> None:

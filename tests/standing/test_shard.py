@@ -13,7 +13,7 @@ from slackwater.errors import InvalidData
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.shard import Shard
 from slackwater.kernel.standing.shard_counts import ShardCounts
-from slackwater.kernel.standing.weights import ShardWeights, came_from
+from slackwater.kernel.standing.weights import ShardWeights, match_queries
 from slackwater.sim.brownian import brownian_streams
 from slackwater.sim.standing import true_answers
 from slackwater.spark.runtime.sharding import PERIOD, murmur3, shard_keys
@@ -61,9 +61,9 @@ def test_a_shard_says_what_it_did() -> None:
     one, told = shard(weights([*ROWS, ("lost", "never-seen", 1.0)])), []
     for at, row in zip(table.times, table.values, strict=True):
         answers = one.tick(table.names, np.full(4, at), row)
-        assert one.told.evaluated == int(answers["value"].notna().sum())
-        assert (one.told.queries, one.told.withheld) == (7, 1)
-        told.append(one.told)
+        assert one.counts.evaluated == int(answers["value"].notna().sum())
+        assert (one.counts.queries, one.counts.withheld) == (7, 1)
+        told.append(one.counts)
     every = ShardCounts.together(told)
     assert every.evaluated == one.evaluator.evaluations
     assert every.judged == every.evaluated - 6, "the first answers had none before them"
@@ -100,12 +100,12 @@ def test_changed_weights_are_taken_and_the_rest_stays() -> None:
 def test_marks_know_a_query_by_what_it_says() -> None:
     one, other = weights(), weights(list(reversed(ROWS)))
     there = list(range(6))
-    assert [part.tolist() for part in came_from(other.marks, one.marks)] == [there, [True] * 6]
+    assert [part.tolist() for part in match_queries(other.fingerprints, one.fingerprints)] == [there, [True] * 6]
     heavier = weights([(query, stream, 2 * weight) for query, stream, weight in ROWS])
     for changed in (weights(within=6.0), weights(within="5%"), weights(confidence=0.8), heavier):
-        assert [part.tolist() for part in came_from(changed.marks, one.marks)] == [there, [False] * 6]
+        assert [part.tolist() for part in match_queries(changed.fingerprints, one.fingerprints)] == [there, [False] * 6]
     for before in (weights([]), weights([("other", "s0", 1.0)])):
-        assert came_from(one.marks, before.marks)[0].tolist() == [-1] * 6
+        assert match_queries(one.fingerprints, before.fingerprints)[0].tolist() == [-1] * 6
 
 
 def test_a_changed_query_keeps_what_was_learned_of_it() -> None:
@@ -115,9 +115,10 @@ def test_a_changed_query_keeps_what_was_learned_of_it() -> None:
         before.tick(table.names, np.full(4, at), row)
     rows = [(query, stream, 2 * weight if query == "p1" else weight) for query, stream, weight in ROWS if query != "p0"]
     after = shard(weights(rows), before.state())
-    learned = before.evaluator.snapshot()["query.learned"]
-    assert np.any(learned[1] != 0.0)
-    assert np.array_equal(after.evaluator.snapshot()["query.learned"], learned[1:])
+    learned, still_learned = before.evaluator.snapshot(), after.evaluator.snapshot()
+    assert learned["query.hit_caution"][1] != 0.0
+    for name in ("hit_caution", "fidelity_caution", "mean_ticks", "count"):
+        assert np.array_equal(still_learned[f"query.{name}"], learned[f"query.{name}"][1:])
     assert after.evaluator.next_at[0] == -np.inf
     assert np.array_equal(after.evaluator.next_at[1:], before.evaluator.next_at[2:])
 

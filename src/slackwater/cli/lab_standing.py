@@ -215,8 +215,8 @@ def _entry(
 
 
 def _interruption_entry(run: standing.StandingRun) -> dict[str, Any]:
-    error = np.array([episode.error for episode in run.interruptions])
-    said = np.array([episode.said for episode in run.interruptions])
+    error = np.array([episode.error for episode in run.interrupted_answers])
+    said = np.array([episode.error_bound for episode in run.interrupted_answers])
     if len(error) == 0:
         return {"answers": 0, "mean_error": None, "mean_error_bound": None, "inside_ratio": None}
     return {

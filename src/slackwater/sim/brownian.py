@@ -1,4 +1,4 @@
-"""Streams made to order: drifting Brownian motion, the world that the precision promise was built for."""
+"""Synthetic streams: drifting Brownian motion, the model behind the precision promise."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def brownian_streams(
     period_ms: float = 60_000.0,
     seed: int = 0,
 ) -> TickTable:
-    """Streams with increments of mean ``drift`` and standard deviation ``diffusion`` a tick.
+    """Streams whose increments per tick have mean ``drift`` and standard deviation ``diffusion``.
 
-    Beyond the model: ``correlation`` is that of any two streams; finite ``degrees_of_freedom`` give increments the
-    heavy tails of Student's t (same variance).
+    Two options go beyond the model: ``correlation`` between any two streams, and finite ``degrees_of_freedom``, which
+    give the increments the heavy tails of Student's t with the same variance.
 
     >>> brownian_streams(3, 5).values.shape
     (5, 3)

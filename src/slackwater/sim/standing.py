@@ -1,4 +1,4 @@
-"""Standing queries on recorded streams: what was promised against what was held, tick by tick."""
+"""Replays recorded streams through the evaluator and compares every answer with the truth."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidData
+from slackwater.kernel.standing.answers import Answers
 from slackwater.kernel.standing.evaluator import StandingEvaluator
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.queries import QuerySet
@@ -20,26 +21,31 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_CELLS = 60_000_000
+_TICKS_PER_REPORT = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Interruption:
-    """One answer given while so many streams of its query were silent: since when, how wrong, how wrong it said."""
+class InterruptedAnswer:
+    """An answer given while streams of its query were silent.
+
+    ``silent`` is how many, ``elapsed_ms`` the longest silence among them, ``error`` the true error and ``error_bound``
+    the one that the answer stated.
+    """
 
     silent: int
     elapsed_ms: float
     error: float
-    said: float
+    error_bound: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandingRun:
-    """What a run showed, one entry a query.
+    """The results of a run, one entry per query.
 
-    ``fidelity``: the share of ticks at which the held answer was within its bound. ``hit_rate``: the share of
-    re-evaluations that found the old answer within it. Ticks at which a stream of the query was silent, or before the
-    query's first answer, are not counted, since the truth is not known there. ``normality`` is the last Shapiro–Wilk
-    p-value of each stream's increments.
+    ``fidelity``: the share of ticks at which the answer was within its bound. ``hit_rate``: the share of re-evaluations
+    that found the old answer within its bound. Ticks before a query's first answer, or while one of its streams was
+    silent, are not ``counted``, because the truth is not known there. ``normality`` is the last Shapiro–Wilk p-value of
+    each stream's increments.
     """
 
     fidelity: Floats
@@ -49,7 +55,7 @@ class StandingRun:
     counted: Ints
     normal_ratio: float
     normality: Floats
-    interruptions: list[Interruption]
+    interrupted_answers: list[InterruptedAnswer]
 
 
 def true_answers(table: TickTable, queries: QuerySet, options: EvaluatorOptions) -> Floats:
@@ -57,7 +63,7 @@ def true_answers(table: TickTable, queries: QuerySet, options: EvaluatorOptions)
     if table.ticks * queries.queries > MOST_CELLS:
         raise InvalidData(
             "too-much-truth",
-            f"{queries.queries} queries × {table.ticks} ticks are too many to know every true answer",
+            f"{queries.queries} queries × {table.ticks} ticks are too many to compute every true answer",
             "use fewer queries",
         )
     linear = np.asarray((queries.weights @ table.filled().T).T)
@@ -73,12 +79,16 @@ def true_answers(table: TickTable, queries: QuerySet, options: EvaluatorOptions)
 
 
 def hide(table: TickTable, count: int, lasting_ms: float, seed: int = 0) -> TickTable:
-    """The table with ``count`` streams silenced for that long, again and again, others each time.
+    """The table with ``count`` random streams silenced for ``lasting_ms``, again and again.
 
-    Between two interruptions the streams run undisturbed for at least as long, and long enough to be estimated anew.
+    Between two interruptions all streams run for at least as long, and long enough to be estimated again.
     """
     if not 0 < count <= len(table.names):
-        raise InvalidData("invalid-interruption", f"{count} of {len(table.names)} streams", "interrupt some of them")
+        raise InvalidData(
+            "invalid-interruption",
+            f"cannot interrupt {count} of {len(table.names)} streams",
+            f"interrupt 1 to {len(table.names)} of them",
+        )
     draw = np.random.default_rng(seed)
     values = table.values.copy()
     rest = max(lasting_ms, 120 * table.period_ms)
@@ -93,6 +103,44 @@ def hide(table: TickTable, count: int, lasting_ms: float, seed: int = 0) -> Tick
     return TickTable(table.times, values, table.names)
 
 
+class _Tally:
+    """The current answer of every query and the counts of one run."""
+
+    def __init__(self, queries: QuerySet, options: EvaluatorOptions) -> None:
+        size = queries.queries
+        self._moves = options.value_and_drift
+        self._pattern = queries.weights.copy()
+        self._pattern.data[:] = 1.0
+        self._answer, self._drift, self._given_at = np.full(size, np.nan), np.zeros(size), np.zeros(size)
+        self.error_bound = np.zeros(size)
+        self.good, self.counted, self.hits, self.judged, self.evaluations = (
+            np.zeros(size, dtype=np.int64) for _ in range(5)
+        )
+
+    def take(self, answers: Answers, now: float) -> None:
+        """Take over the answers of a tick."""
+        mine = answers.query
+        self.evaluations[mine] += 1
+        judged = ~np.isnan(answers.kept)
+        self.judged[mine[judged]] += 1
+        self.hits[mine[judged]] += answers.kept[judged].astype(np.int64)
+        self._answer[mine], self._given_at[mine] = answers.value, now
+        self._drift[mine] = answers.drift if self._moves else 0.0
+        self.error_bound[mine] = answers.error_bound
+
+    def compare(self, truth: Floats, unknown_streams: NDArray[np.bool_], now: float) -> Floats:
+        """Compare every answer with the truth at ``now``; return the answers as readers see them."""
+        known = ~np.isnan(self._answer) & ~np.isnan(truth)
+        if np.any(unknown_streams):
+            known &= (self._pattern @ unknown_streams.astype(np.float64)) == 0.0
+        answer = self._answer + self._drift * (now - self._given_at) if self._moves else self._answer
+        with np.errstate(invalid="ignore"):
+            inside = np.abs(truth - answer) <= self.error_bound
+        self.counted += known
+        self.good += known & inside
+        return answer
+
+
 def run_standing(
     table: TickTable,
     queries: QuerySet,
@@ -103,73 +151,62 @@ def run_standing(
     seed: int = 0,
     report: Callable[[float], None] | None = None,
 ) -> StandingRun:
-    """Replay the table through the evaluator; ``full`` is the table before streams were silenced."""
+    """Replay the table through the evaluator.
+
+    :param truth: the result of ``true_answers``; computed if not given.
+    :param full: the table before streams were silenced with ``hide``.
+    :param report: called now and then with the share of ticks done.
+    """
     if truth is None:
         truth = true_answers(full or table, queries, options)
     evaluator = StandingEvaluator(queries, options, seed=seed)
-    size = queries.queries
-    held, held_drift, held_at, epsilon = np.full(size, np.nan), np.zeros(size), np.zeros(size), np.zeros(size)
-    good, counted, hits, judged, evaluations = (np.zeros(size, dtype=np.int64) for _ in range(5))
-    pattern = queries.weights.copy()
-    pattern.data[:] = 1.0
+    tally = _Tally(queries, options)
     hidden = np.isnan(table.values) & ~np.isnan(full.values) if full is not None else None
-    episodes: list[Interruption] = []
+    interrupted_answers: list[InterruptedAnswer] = []
     normal: list[float] = []
     for tick, now in enumerate(table.times):
         streams = np.flatnonzero(~np.isnan(table.values[tick]))
         answers = evaluator.tick(float(now), streams, np.full(len(streams), now), table.values[tick, streams])
-        mine = answers.query
-        evaluations[mine] += 1
-        told = ~np.isnan(answers.kept)
-        judged[mine[told]] += 1
-        hits[mine[told]] += answers.kept[told].astype(np.int64)
-        held[mine], held_at[mine] = answers.value, now
-        held_drift[mine] = answers.drift if options.value_and_drift else 0.0
-        epsilon[mine] = answers.error_bound
-        unsure = evaluator.silent if hidden is None else evaluator.silent | hidden[tick]
-        known = np.ones(size, dtype=np.bool_)
-        if np.any(unsure):
-            known = (pattern @ unsure.astype(np.float64)) == 0.0
-        known &= ~np.isnan(held) & ~np.isnan(truth[tick])
-        answer = held + held_drift * (now - held_at) if options.value_and_drift else held
-        with np.errstate(invalid="ignore"):
-            inside = np.abs(truth[tick] - answer) <= epsilon
-        counted += known
-        good += known & inside
+        tally.take(answers, now)
+        unknown = evaluator.silent if hidden is None else evaluator.silent | hidden[tick]
+        current = tally.compare(truth[tick], unknown, now)
         if hidden is not None and np.any(answers.interrupted > 0):
-            episodes += _episode(evaluator, answers.query, answers.interrupted, answer, truth[tick], epsilon, now)
-        if tick % 256 == 255:
+            errors = np.abs(truth[tick] - current)
+            interrupted_answers += _interrupted_answers(evaluator, answers, errors, tally.error_bound, now)
+        if (tick + 1) % _TICKS_PER_REPORT == 0:
             normal.append(float(np.nanmean(evaluator.normality.normal())))
             if report is not None:
                 report((tick + 1) / table.ticks)
     with np.errstate(divide="ignore", invalid="ignore"):
         return StandingRun(
-            good / counted,
-            hits / judged,
-            evaluations,
-            np.full(size, table.ticks, dtype=np.int64),
-            counted,
-            float(np.mean(normal)) if normal else float("nan"),
-            evaluator.normality.p_values,
-            episodes,
+            fidelity=tally.good / tally.counted,
+            hit_rate=tally.hits / tally.judged,
+            evaluations=tally.evaluations,
+            naive_evaluations=np.full(queries.queries, table.ticks, dtype=np.int64),
+            counted=tally.counted,
+            normal_ratio=float(np.mean(normal)) if normal else float("nan"),
+            normality=evaluator.normality.p_values,
+            interrupted_answers=interrupted_answers,
         )
 
 
-def _episode(
-    evaluator: StandingEvaluator, query: Ints, silent: Ints, answer: Floats, truth: Floats, said: Floats, now: float
-) -> list[Interruption]:
+def _interrupted_answers(
+    evaluator: StandingEvaluator, answers: Answers, errors: Floats, error_bounds: Floats, now: float
+) -> list[InterruptedAnswer]:
     elapsed = now - evaluator.estimator.last_time
+    weights = evaluator.queries.weights
     found = []
-    for row in query[silent > 0]:
-        streams = evaluator.queries.weights.indices[slice(*evaluator.queries.weights.indptr[row : row + 2])]
-        gone = elapsed[streams][evaluator.silent[streams]]
-        error = abs(float(truth[row] - answer[row]))
-        found.append(Interruption(len(gone), float(gone.max()), error, float(said[row])))
+    for row in answers.query[answers.interrupted > 0]:
+        streams = weights.indices[slice(*weights.indptr[row : row + 2])]
+        silences = elapsed[streams][evaluator.silent[streams]]
+        found.append(
+            InterruptedAnswer(len(silences), float(silences.max()), float(errors[row]), float(error_bounds[row]))
+        )
     return found
 
 
 def optimal_evaluations(truth: Floats, queries: QuerySet) -> Ints:
-    """The offline minimum of every query."""
+    """The fewest evaluations of each query that would have kept its answer within its bound at every tick."""
     fewest = np.zeros(queries.queries, dtype=np.int64)
     for row in range(queries.queries):
         series = truth[:, row][~np.isnan(truth[:, row])]
@@ -179,9 +216,14 @@ def optimal_evaluations(truth: Floats, queries: QuerySet) -> Ints:
 
 
 def average_queries(streams: int, of: int, count: int, seed: int = 0) -> Floats:
-    """Weights of ``count`` averages of ``of`` streams: all but one each where that is what is asked, else drawn."""
+    """Weights of ``count`` averages of ``of`` streams each.
+
+    The members are random, except for ``of = streams − 1``: then each query leaves out another stream.
+    """
     if of > streams or of < 1:
-        raise InvalidData("too-few-streams", f"an average of {of} needs as many streams, not {streams}", "use fewer")
+        raise InvalidData(
+            "too-few-streams", f"an average of {of} streams needs at least as many, not {streams}", "use fewer"
+        )
     weights = np.zeros((count, streams))
     draw = np.random.default_rng(seed)
     for row in range(count):

@@ -1,4 +1,4 @@
-"""Recorded values of many streams on a common clock: one row a tick."""
+"""Recorded values of many streams on a common clock, one row per tick."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TickTable:
-    """Tick times in milliseconds, values (ticks × streams, NaN where a stream had no row), stream names."""
+    """Tick times in milliseconds, values (ticks × streams; NaN if a stream has no row at a tick), stream names."""
 
     times: Floats
     values: Floats
@@ -23,24 +23,24 @@ class TickTable:
 
     @property
     def ticks(self) -> int:
-        """How many ticks there are."""
+        """The number of ticks."""
         return len(self.times)
 
     @property
     def period_ms(self) -> float:
-        """The usual time from tick to tick."""
+        """The median time between two ticks."""
         return float(np.median(np.diff(self.times))) if self.ticks > 1 else 0.0
 
     def filled(self) -> Floats:
-        """Every stream's last known value at every tick; NaN before its first."""
+        """Every stream's last known value at every tick. NaN before its first row."""
         return np.asarray(pd.DataFrame(self.values).ffill().to_numpy(), dtype=np.float64)
 
     def head(self, ticks: int) -> TickTable:
-        """The first ticks alone."""
+        """The first ``ticks`` ticks."""
         return TickTable(self.times[:ticks], self.values[:ticks], self.names)
 
     def only(self, names: list[str]) -> TickTable:
-        """Some of the streams alone, at the ticks where one of them has a row."""
+        """Some of the streams, at the ticks where at least one of them has a row."""
         columns = [self.names.index(name) for name in names]
         values = self.values[:, columns]
         there = ~np.all(np.isnan(values), axis=1)
@@ -48,7 +48,10 @@ class TickTable:
 
 
 def tick_table(rows: pd.DataFrame, stream: str, time: str, value: str) -> TickTable:
-    """The table of a long list of rows (stream, time, value); a repeated (stream, time) keeps its first value."""
+    """The table of rows (stream, time, value). Of several rows with the same stream and time the first one counts.
+
+    Rows without a finite value and time are left out.
+    """
     for column in (stream, time, value):
         if column not in rows.columns:
             raise InvalidData(
@@ -73,10 +76,10 @@ def tick_table(rows: pd.DataFrame, stream: str, time: str, value: str) -> TickTa
 
 
 def common_part(table: TickTable) -> TickTable:
-    """The streams and the span that belong together.
+    """The streams that run at the same time, and the span in which they do.
 
-    Left out are streams that mostly run while fewer than half of all do, and the ticks before the first and after
-    the last at which at least half of the others have a row: an average of shares from different years means nothing.
+    Leaves out streams that mostly run while fewer than half of all streams do. Then leaves out the ticks before the
+    first and after the last one at which at least half of the rest have a row.
     """
     there = ~np.isnan(table.values)
     busy = there.sum(axis=1) >= 0.5 * there.shape[1]

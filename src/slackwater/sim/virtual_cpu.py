@@ -1,4 +1,4 @@
-"""A processor of fixed speed that evaluates standing queries: what is missed, and what that costs, under overload."""
+"""A simulated processor of fixed speed: which evaluations it misses under overload, and the penalty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AVERAGE_S, MAXIMUM_S, NEXT_TIME_S = 0.1e-3, 0.53e-3, 0.37e-3  # Zhu 2004, §6.2:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Evaluations that fell due, those not done by their deadline, and the penalty of Eq. (18) for the late ones."""
+    """Evaluations that fell due, those that missed their deadline, and their total penalty (Zhu 2004, Eq. 18)."""
 
     evaluations: int
     missed: int
@@ -24,7 +24,7 @@ class Load:
 
     @property
     def missed_ratio(self) -> float:
-        """The share of evaluations that were not in time."""
+        """The share of evaluations that missed their deadline."""
         return self.missed / self.evaluations if self.evaluations else 0.0
 
 
@@ -40,12 +40,13 @@ def run_processor(
     quantum: float = 0.05,
     seed: int = 0,
 ) -> Load:
-    """Queries that must be evaluated every ``interval`` seconds at ``cost`` seconds each, in the order ``by``.
+    """Run queries that need an evaluation every ``interval`` seconds at ``cost`` seconds each.
 
-    An evaluation is released when the last one was due and has a whole interval (Zhu 2004, Fig. 4); it may be
-    preempted at every quantum. A query whose evaluation is late misses it, and one more for every interval that passes
-    meanwhile; its next one is released when the late one ends. What has not ended at the horizon, and is past its
-    deadline, counts with the penalty of ending there.
+    An evaluation is released when the previous one was due, and has one interval to finish (Zhu 2004, Fig. 4). It may
+    be preempted at every quantum. A late evaluation counts as missed, plus one for every further interval until it
+    ends; the next one is released then. An evaluation that is still late at the horizon counts as if it ended there.
+
+    :param by: the name of an order in ``control.deferral.scheduler``.
     """
     arrange = order(by)
     released = np.random.default_rng(seed).random(len(interval)) * interval
@@ -80,11 +81,11 @@ def run_processor(
 
 
 def _skipped(late: Floats, interval: Floats) -> NDArray[np.int64]:
-    """How many evaluations fell due until a late one ended: itself, and one more for every further interval."""
+    """The evaluations missed by the time a late one ends: itself, plus one for every further interval."""
     return np.ceil(np.maximum(late, 0.0) / interval).astype(np.int64)
 
 
 def mixed_costs(queries: int, *, deferring: bool) -> Floats:
-    """Half averages, half maxima over a window; a scheme that defers also solves for the next time."""
+    """Costs of a mix: half averages, half windowed maxima. Deferring adds the cost of solving for the next time."""
     cost = np.where(np.arange(queries) % 2 == 0, AVERAGE_S, MAXIMUM_S)
     return cost + (NEXT_TIME_S if deferring else 0.0)

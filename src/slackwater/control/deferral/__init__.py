@@ -1,5 +1,6 @@
-"""Deferral: how long a standing answer may stand. One concept a file."""
+"""Deferral: how long the answer of a standing query may stand before the query is evaluated again."""
 
+from slackwater.control.deferral.choice import Deferral
 from slackwater.control.deferral.estimation import DEFAULT_K, StreamEstimator
 from slackwater.control.deferral.methods import (
     DEFAULT_METHOD,
@@ -11,6 +12,7 @@ from slackwater.control.deferral.methods import (
 __all__ = [
     "DEFAULT_K",
     "DEFAULT_METHOD",
+    "Deferral",
     "DeferralMethod",
     "StreamEstimator",
     "deferral_method",

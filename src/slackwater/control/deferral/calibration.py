@@ -1,10 +1,10 @@
-"""The closed loop: what keeps the confidence when increments are not normal.
+"""The calibration loop: it keeps the confidence even if increments are not normal.
 
-After every deferral the held answer is compared with the true one. The loop scales the bound that the model is
-given by exp(−x), and moves x by a step up for a miss and down for a hit, so that it rests exactly where the share
-of misses is one minus the confidence: no distribution is assumed (adaptive conformal inference, with the score in units
-of the model's own spread). It costs two numbers a query. It needs some tens of evaluations to learn, and no loop
-can keep a confidence against increments that change faster than it is evaluated.
+After every deferral the old answer is compared with the true one. The loop multiplies the bound that the model gets by
+exp(−x). A miss moves x up by one step, a hit moves it down, weighted so that x rests where the share of misses is one
+minus the confidence. This assumes no distribution (adaptive conformal inference, with the score in units of the model's
+spread). It costs two numbers per query and needs some tens of evaluations to settle. It fails if the increments change
+faster than the query is evaluated.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ LOWEST, HIGHEST = -2.0, 4.0
 
 
 def gain(count: Floats) -> Floats:
-    """Large steps while little is known, then small ones for ever."""
+    """The step after ``count`` evaluations: large at first, then a small constant."""
     step: Floats = np.maximum(GAIN, FIRST_GAIN / np.sqrt(1.0 + count))
     return step
 
 
 def moved(caution: Floats, missed: Floats, confidence: Floats, step: Floats) -> Floats:
-    """The caution x after outcomes (1 missed, 0 kept, or a share between)."""
+    """The new x. ``missed`` is 1 for a miss, 0 for a hit, or a share between."""
     return np.clip(caution + step * (missed - (1.0 - confidence)), LOWEST, HIGHEST)
 
 
 def lasting_confidence(confidence: float) -> float:
-    """The confidence at the end of a deferral under which the share of *time* within the bound is ``confidence``.
+    """The confidence at the end of a deferral for which the share of *time* within the bound is ``confidence``.
 
-    Under exact Brownian motion the error grows towards the end of a deferral, so the end may be risked more.
+    It is lower than ``confidence``, because under Brownian motion the error grows towards the end of a deferral.
 
     >>> round(lasting_confidence(0.9), 3)
     0.762
     """
 
-    def out_of_bound(z: float) -> float:
+    def share_outside(z: float) -> float:
         density = float(np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))
-        # ∫₀¹ 2 Q(z/√s) ds, the share of time outside ±z of a motion that has unit spread at the end
+        # ∫₀¹ 2 Q(z/√s) ds: the share of time outside ±z for a motion with unit spread at the end
         return 2.0 * ((1.0 + z * z) * float(ndtr(-z)) - z * density)
 
-    z = brentq(lambda z: out_of_bound(z) - (1.0 - confidence), 0.0, 40.0)
+    z = brentq(lambda z: share_outside(z) - (1.0 - confidence), 0.0, 40.0)
     return float(2.0 * ndtr(z) - 1.0)

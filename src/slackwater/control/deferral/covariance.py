@@ -1,9 +1,9 @@
-"""Streams that move together: the correlation of increments, where it matters, as a few common factors.
+"""The correlation of streams, as a few common factors.
 
-Zhu 2004, Eq. (6) adds variances, which is right for independent streams. Shares rise and fall together: an average
-of nine then moves twice as much as the sum of variances says, and the plain model defers four times too long. A
-full matrix of thousands of streams cannot be estimated from a hundred increments; the few directions that stand out
-of the noise can. Where none does, this is Eq. (6) again.
+Zhu 2004, Eq. (6) adds variances, which is right for independent streams. Share prices move together: an average of nine
+then moves twice as much as the sum of variances says, and the plain model defers four times too long. A full matrix for
+thousands of streams cannot be estimated from a hundred increments, but the few directions that stand out from the noise
+can. If none does, the result is Eq. (6).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ LEAST_SPECIFIC = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correlation:
-    """C = B Bᵀ + diag(d): factor loadings (streams × factors) and the share that is left to each stream alone."""
+    """C = B Bᵀ + diag(d): factor loadings B (streams × factors) and the variance d that is each stream's own."""
 
     loadings: Floats
     specific: Floats
 
     @property
     def factors(self) -> int:
-        """How many common factors stand out of the noise."""
+        """The number of common factors."""
         return int(self.loadings.shape[1])
 
     def covariance(self, diffusion: Floats) -> tuple[Floats, Floats]:
-        """Loadings and own variances in units of the streams; a stream of unknown diffusion has no loadings."""
+        """Loadings and own variances, scaled by diffusion. A stream of unknown diffusion has no loadings."""
         more = len(diffusion) - len(self.specific)
         loadings, specific = self.loadings, self.specific
         if more > 0:
@@ -43,15 +43,15 @@ class Correlation:
 
 
 def independent(streams: int) -> Correlation:
-    """The paper's assumption."""
+    """The paper's assumption: no common factors."""
     return Correlation(np.zeros((streams, 0)), np.ones(streams))
 
 
 def common_factors(increments: Floats, most: int = MAX_FACTORS) -> Correlation:
-    """The correlation in synchronous increments (ticks × streams).
+    """The correlation of synchronous increments (ticks × streams), with at most ``most`` factors.
 
-    A factor counts when its eigenvalue exceeds the largest one that independent streams would show in as many
-    ticks (the Marchenko–Pastur edge). Costs an eigendecomposition of the smaller of ticks and streams.
+    A factor counts if its eigenvalue exceeds the largest one expected from independent streams over as many ticks (the
+    Marchenko–Pastur edge). Costs an eigendecomposition of the size of the smaller of ticks and streams.
     """
     ticks, streams = increments.shape
     centred = increments - increments.mean(axis=0)

@@ -1,7 +1,7 @@
-"""On-line estimation: the drift and the diffusion of every stream, from its own last rows.
+"""The drift and diffusion of every stream, estimated from its last k rows.
 
-One array operation serves all streams. A buffer of k rows a stream is kept (32·k bytes). Until a stream has
-shown ``MIN_ITEMS`` rows its diffusion is unknown and taken as infinite, so that nothing is deferred on a guess.
+All streams are estimated in one array operation. The buffer takes 32·k bytes per stream. Until a stream has
+``MIN_ITEMS`` rows its diffusion counts as infinite, so that no query over it is deferred.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.control.deferral.recent_rows import RecentRows, of_streams
+from slackwater.control.deferral.recent_rows import RecentRows, select_streams
 from slackwater.errors import InvalidOption
 
 Floats = NDArray[np.float64]
@@ -19,12 +19,12 @@ Ints = NDArray[np.int64]
 
 DEFAULT_K = 100
 MIN_ITEMS = 8
-GAP_RANK = 0.9
+USUAL_GAP_QUANTILE = 0.9
 
 
 @dataclass(slots=True)
 class Intake:
-    """What became of the rows offered so far, exactly: taken + invalid + repeated + backwards = offered."""
+    """Counts of all rows offered so far: taken + invalid + repeated + backwards = offered, exactly."""
 
     taken: int = 0
     invalid: int = 0
@@ -32,19 +32,23 @@ class Intake:
     backwards: int = 0
 
 
-class StreamEstimator:
-    """Keeps Zhu 2004, Eq. (15), (16) for every stream, re-estimated when Algorithm 2 says so.
+def check_estimation(k: int, t_max: float | None) -> None:
+    """Raise ``InvalidOption`` if an estimator cannot work with these options."""
+    if k < MIN_ITEMS:
+        raise InvalidOption("invalid-k", f"k={k} rows are too few to estimate from", f"use {MIN_ITEMS} or more")
+    if t_max is not None and not t_max > 0:
+        raise InvalidOption("invalid-t-max", f"t_max={t_max} is not positive", "use a positive duration")
 
-    A row whose value or time is not a finite number is invalid, one at the time of the stream's last row is repeated,
-    one before it runs backwards: each is counted in ``intake`` and left out, so that estimates and answers
-    never move on it.
+
+class StreamEstimator:
+    """Drift (Zhu 2004, Eq. 15) and diffusion (Eq. 16) of every stream, re-estimated when Algorithm 2 demands it.
+
+    Three kinds of rows are counted in ``intake`` and left out: ``invalid`` (value or time is not a finite number),
+    ``repeated`` (same time as the stream's last row) and ``backwards`` (before it).
     """
 
     def __init__(self, streams: int, k: int = DEFAULT_K, t_max: float | None = None) -> None:
-        if k < MIN_ITEMS:
-            raise InvalidOption("invalid-k", f"k={k} rows are too few to estimate from", f"use {MIN_ITEMS} or more")
-        if t_max is not None and not t_max > 0:
-            raise InvalidOption("invalid-t-max", f"t_max={t_max} is not a time", "use a positive one")
+        check_estimation(k, t_max)
         self.k = k
         self.t_max = t_max
         self.intake = Intake()
@@ -60,21 +64,21 @@ class StreamEstimator:
 
     @property
     def streams(self) -> int:
-        """How many streams there are."""
+        """The number of streams."""
         return len(self.last_time)
 
     @property
     def items(self) -> Ints:
-        """How many rows each stream has shown."""
+        """The number of rows taken from each stream."""
         return self._rows.items
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """Which streams have shown a row."""
+        """Streams with at least one row."""
         return self.items > 0
 
     def grow(self, streams: int) -> None:
-        """Make room for more streams; those that exist keep what they have learned."""
+        """Make room for more streams. The existing ones keep their estimates."""
         more = streams - self.streams
         if more <= 0:
             return
@@ -84,7 +88,7 @@ class StreamEstimator:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
 
     def observe(self, streams: Ints, times: Floats, values: Floats) -> None:
-        """Take in rows, in the order given."""
+        """Take in rows in the given order."""
         if len(streams) == 0:
             return
         finite = np.isfinite(values) & np.isfinite(times)
@@ -94,7 +98,7 @@ class StreamEstimator:
         if np.all(streams[1:] > streams[:-1]):
             self._take(streams, times, values)
             return
-        # A stream's rows must be taken one after another; one round takes the next row of every stream.
+        # The rows of one stream must be taken one after another. Each round takes the next row of every stream.
         order = np.argsort(streams, kind="stable")
         streams, times, values = streams[order], times[order], values[order]
         first = np.flatnonzero(np.r_[True, streams[1:] != streams[:-1]])
@@ -104,7 +108,7 @@ class StreamEstimator:
             self._take(streams[mine], times[mine], values[mine])
 
     def _take(self, streams: Ints, times: Floats, values: Floats) -> None:
-        """Rows of streams that are all different."""
+        """Take in at most one row per stream."""
         last = self.last_time[streams]
         fresh = times > last
         if not np.all(fresh):
@@ -117,9 +121,9 @@ class StreamEstimator:
         self.last_time[streams] = times
 
     def estimate(self, now: float, tick: float, interrupted: NDArray[np.bool_]) -> Ints:
-        """Algorithm 2 for every stream that is due at ``now``; returns those that were estimated anew.
+        """Re-estimate every stream that is due at ``now`` (Algorithm 2) and return those streams.
 
-        ``tick`` is the least interval. An interrupted stream keeps its last estimates.
+        ``tick`` is the shortest interval between two estimates. An interrupted stream keeps its last estimate.
         """
         due = np.flatnonzero((self._estimate_at < now + 0.5 * tick) & ~interrupted & (self.items >= MIN_ITEMS))
         if len(due) == 0:
@@ -130,20 +134,20 @@ class StreamEstimator:
         with np.errstate(divide="ignore", invalid="ignore"):
             # Zhu 2004, Algorithm 2
             interval = before / self.diffusion[due] * (now - self._estimated_at[due])
-        # differs: the first interval, and one from a diffusion of zero, is t_max; none is shorter than a tick.
+        # differs: the first interval, and one after a diffusion of zero, is t_max; none is shorter than a tick.
         interval = np.where(np.isfinite(interval) & (before > 0.0), interval, longest)
         self._estimate_at[due] = now + np.maximum(np.minimum(interval, longest), tick)
         self._estimated_at[due] = now
         return due
 
     def _estimate(self, due: Ints) -> None:
-        """Eq. (15), (16) and the usual gap from the buffers as they lie: no sum asks for the order of its terms."""
-        held, gaps = self._rows.held(due), of_streams(self._rows.gaps, due)
+        """Eq. (15), (16) and the usual gap. Rows need not be sorted, because the sums do not depend on their order."""
+        count, gaps = self._rows.buffered(due), select_streams(self._rows.gaps, due)
         self.span[due] = span = gaps.sum(axis=1)
         self.drift[due] = drift = self._rows.rise(due) / span  # Zhu 2004, Eq. (15)
-        self.usual_gap[due] = _usual(gaps, span, held)
+        self.usual_gap[due] = _usual_gap(gaps, span, count)
         residual = self._rows.residual(due, drift, span)
-        self.diffusion[due] = np.sqrt(residual / (held - 2))  # Zhu 2004, Eq. (16); k − 2 of k items
+        self.diffusion[due] = np.sqrt(residual / (count - 2))  # Zhu 2004, Eq. (16); k − 2 of k items
 
     def increments(self, stream: int) -> Floats:
         """A stream's buffered increments, each divided by the square root of its interval."""
@@ -151,26 +155,26 @@ class StreamEstimator:
         return np.asarray(np.diff(values) / np.sqrt(np.diff(times)), dtype=np.float64)
 
     def snapshot(self) -> dict[str, NDArray[np.float64] | Ints]:
-        """Everything learned, as arrays by name."""
+        """The whole state as arrays by name."""
         intake = np.array([self.intake.taken, self.intake.invalid, self.intake.repeated, self.intake.backwards])
         rows = {"values": self._rows.values, "times": self._rows.times, "items": self._rows.items}
         return {"intake": intake, **rows, **{name.removeprefix("_"): getattr(self, name) for name in _PER_STREAM}}
 
     def resume(self, snapshot: dict[str, NDArray[np.float64] | Ints]) -> None:
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         self.intake = Intake(*(int(count) for count in snapshot["intake"]))
         for name in _PER_STREAM:
             setattr(self, name, np.array(snapshot[name.removeprefix("_")]))
         self._rows.resume(snapshot["items"], snapshot["times"], snapshot["values"])
 
 
-def _usual(gaps: Floats, span: Floats, held: Ints) -> Floats:
-    """The gap that nine in ten do not exceed; cells without one are zero, and come first when sorted."""
+def _usual_gap(gaps: Floats, span: Floats, count: Ints) -> Floats:
+    """The 90% quantile of each stream's gaps. Empty cells are zero, so they come first when sorted."""
     usual = gaps.max(axis=1)
-    uneven = np.flatnonzero(usual * (held - 1) != span)  # where all are alike there is nothing to sort
+    uneven = np.flatnonzero(usual * (count - 1) != span)  # equal gaps need no sort
     if len(uneven):
-        held, columns = held[uneven], gaps.shape[1]
-        rank = np.ceil(GAP_RANK * (held - 1)).astype(np.int64) + columns - held
+        count, columns = count[uneven], gaps.shape[1]
+        rank = np.ceil(USUAL_GAP_QUANTILE * (count - 1)).astype(np.int64) + columns - count
         usual[uneven] = np.take_along_axis(np.sort(gaps[uneven], axis=1), rank[:, None], axis=1)[:, 0]
     return np.asarray(usual, dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""The ways to decide how long an answer may stand, by name."""
+"""The deferral methods by name."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from slackwater.errors import UnknownName
 
 @dataclass(frozen=True, slots=True)
 class DeferralMethod:
-    """What a method adds to drifting Brownian motion.
+    """What a method adds to drifting Brownian motion (Zhu 2004).
 
-    ``correlated``: variances of streams that move together are not just added. ``doubtful_drift``: a drift that the
-    buffer cannot tell from none is left out. ``closed_loop``: one loop keeps the share of deferrals that end within
-    the bound at the confidence, and one the share of time within it, seen in random audits, at the confidence or above.
-    ``audit_ratio``: the share of evaluations that look back at a random tick of their deferral. ``spends``: time
-    outside the bound that the confidence permits and that was not used makes deferrals longer.
+    :param line: a one-line description.
+    :param correlated: use the covariance of the streams instead of adding their variances.
+    :param doubtful_drift: leave out a drift that ``k`` rows cannot tell from zero.
+    :param closed_loop: calibrate every query by the outcomes of its deferrals (see ``calibration``).
+    :param audit_ratio: the share of evaluations that check the old answer at a random tick of its deferral.
+    :param spends: lengthen deferrals by the unused time that the confidence allows outside the bound (see
+        ``spending``).
     """
 
     name: str
@@ -31,9 +33,9 @@ _METHODS = {
     method.name: method
     for method in (
         DeferralMethod("brownian", "the paper's model as printed, open loop", False, False),
-        DeferralMethod("steady", "the same, but for a drift that k rows cannot tell from none", False, True),
+        DeferralMethod("steady", "brownian, without a drift that k rows cannot tell from zero", False, True),
         DeferralMethod("correlated", "steady, with the covariance of the streams", True, True),
-        DeferralMethod("calibrated", "the model, with the hit rate held at the confidence", True, True, True, 0.125),
+        DeferralMethod("calibrated", "correlated, with the hit rate held at the confidence", True, True, True, 0.125),
         DeferralMethod(
             "economical", "calibrated, with only the share of time held at the confidence", True, True, True, 1.0, True
         ),
@@ -43,14 +45,14 @@ DEFAULT_METHOD = "calibrated"
 
 
 def deferral_method_names() -> list[str]:
-    """The methods by name."""
+    """All names, from the plainest method to the one with the fewest evaluations."""
     return list(_METHODS)
 
 
 def deferral_method(name: str) -> DeferralMethod:
-    """The method of that name."""
+    """The method with that name; ``UnknownName`` if there is none."""
     if name not in _METHODS:
         raise UnknownName(
-            "unknown-deferral-method", f"there is no method {name!r}", f"use one of: {', '.join(_METHODS)}"
+            "unknown-deferral-method", f"there is no deferral method {name!r}", f"use one of: {', '.join(_METHODS)}"
         )
     return _METHODS[name]

@@ -1,8 +1,8 @@
-"""Drifting Brownian motion: how long an answer may stand before it is believed to have left its bound.
+"""Drifting Brownian motion: how long an answer may stand until it has probably left its bound.
 
-Everything is vectorised over queries and costs a few passes over arrays. Times are in whatever unit the drift
-(per unit) and the diffusion (per square root of a unit) are given in. A bound of zero allows no deferral, a
-diffusion and drift of zero allow an infinite one: the caller floors and caps.
+All functions are vectorised over queries and cost a few passes over arrays. The drift is per unit of time and the
+diffusion per square root of it; any unit will do. A bound of zero gives a deferral of zero. No diffusion and no drift
+give an infinite one. The caller limits both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def two_sided_quantile(confidence: Floats) -> Floats:
 
 
 def within_probability(after: Floats, bound: Floats, drift: Floats, diffusion: Floats) -> Floats:
-    """The probability that an aggregate is within ``bound`` of its old value a time ``after``.
+    """The probability that an aggregate is within ``bound`` of its old value after the time ``after``.
 
     >>> one = np.ones(1)
     >>> float(np.round(within_probability(one, 1.959964 * one, 0 * one, one), 6)[0])
@@ -41,11 +41,10 @@ def within_probability(after: Floats, bound: Floats, drift: Floats, diffusion: F
 
 
 def deferral(bound: Floats, drift: Floats, diffusion: Floats, confidence: Floats, z: Floats | None = None) -> Floats:
-    """The time after which the confidence that the aggregate is still within ``bound`` falls to ``confidence``.
+    """The time until the probability that the aggregate is within ``bound`` has fallen to ``confidence``.
 
-    Zhu 2004, Eq. (7), solved for all queries together: closed form where the drift is negligible, read off a curve
-    elsewhere, since in units of (bound/diffusion)² the equation has a single parameter, drift·bound/diffusion².
-    ``z`` is the confidence's two-sided quantile, where the caller has it already.
+    Zhu 2004, Eq. (7), for all queries together: in closed form if the drift is negligible, otherwise by ``near_edge``.
+    ``z`` is the two-sided quantile of the confidence; it is computed if not given.
 
     >>> one = np.ones(1)
     >>> float(np.round(deferral(5 * one, 0 * one, one, 0.9 * one), 3)[0])
@@ -55,7 +54,7 @@ def deferral(bound: Floats, drift: Floats, diffusion: Floats, confidence: Floats
         z = two_sided_quantile(confidence)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         result = np.square(bound / (diffusion * z))
-        # With no randomness left the aggregate leaves the bound on a straight line.
+        # Without diffusion the aggregate leaves the bound on a straight line.
         certain = diffusion <= 0.0
         if np.any(certain):
             result = np.where(certain, np.where(drift != 0.0, bound / np.abs(drift), np.inf), result)
@@ -79,10 +78,10 @@ def deferral(bound: Floats, drift: Floats, diffusion: Floats, confidence: Floats
 
 
 def rise_time(room: Floats, drift: Floats, diffusion: Floats, confidence: Floats) -> Floats:
-    """The time after which the confidence that the aggregate has risen by at most ``room`` falls to ``confidence``: φ2.
+    """φ2: the time until the probability that the aggregate has risen by at most ``room`` falls to ``confidence``.
 
-    Zhu 2004, Eq. (11), closed form (a quadratic in the square root of the time). Infinite where a falling
-    aggregate never reaches that confidence.
+    Zhu 2004, Eq. (11), in closed form (a quadratic in the square root of the time). Infinite for a falling aggregate
+    whose probability never gets that low.
 
     >>> one = np.ones(1)
     >>> float(np.round(rise_time(2 * one, 0 * one, one, 0.9 * one), 3)[0])

@@ -1,9 +1,9 @@
-"""How far off the near edge of the bound may be when the confidence runs out, for an aggregate that drifts towards it.
+"""Solves Zhu 2004, Eq. (7) for an aggregate with drift.
 
-With drift, Eq. (7) is Φ(q) − Φ(−r) = p, where q and r are the distances to the near and the far edge in units of the
-spread. Whatever the time, r² − q² = 4m with m = drift·bound/diffusion²: the one parameter that is left. So q is a curve
-in m for each confidence, from the two-sided quantile (no drift) down to the one-sided one (far edge out of reach), and
-the time follows from it in closed form. A curve is solved once, at ``_NODES`` places, and read off between them.
+Eq. (7) is Φ(q) − Φ(−r) = p, where q and r are the distances to the near and the far edge of the bound in units of the
+spread. At any time r² − q² = 4m with m = drift·bound/diffusion², so m is the only parameter. For each confidence, q is
+a curve in m: it falls from the two-sided quantile (no drift) to the one-sided one (far edge out of reach). The time
+follows from q in closed form. A curve is solved once at ``_NODES`` points and interpolated between them.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from scipy.special import ndtr, ndtri
 Floats = NDArray[np.float64]
 
 _NODES = 4097
-_FARTHEST = 16.0  # from here on the far edge is out of reach: φ(r) = φ(q)·exp(−2m)
+_FARTHEST = 16.0  # beyond this the far edge is out of reach: φ(r) = φ(q)·exp(−2m)
 _CURVES = 16
 _STEPS = 60
 
 
 def near_edge(lean: Floats, confidence: Floats) -> Floats:
-    """q for each m ≥ 0 and confidence.
+    """q for each m ≥ 0 (``lean``) and confidence.
 
-    From a curve it is right to 5e-6, which moves a deferral by a hundred-thousandth of itself at most; the diffusion
-    that goes into it is known to some hundredths. Beliefs below a half, or more than a few of them, are solved.
+    Interpolation is exact to 5e-6, which changes a deferral by at most one part in 100,000. Confidences below one half,
+    or more than ``_CURVES`` different ones, are solved directly.
 
     >>> np.round(near_edge(np.array([0.0, 0.5, 99.0]), np.full(3, 0.9)), 3).tolist()
     [1.645, 1.422, 1.282]
     """
-    kinds = confidence[:1] if np.all(confidence == confidence[:1]) else np.unique(confidence)
-    if len(kinds) > _CURVES or np.any(kinds < 0.5):
+    distinct = confidence[:1] if np.all(confidence == confidence[:1]) else np.unique(confidence)
+    if len(distinct) > _CURVES or np.any(distinct < 0.5):
         return _solved(lean, confidence)
     found = np.empty_like(lean)
-    for kind in kinds:
-        mine = slice(None) if len(kinds) == 1 else confidence == kind
-        found[mine] = np.interp(lean[mine], *_curve(float(kind)))
+    for level in distinct:
+        mine = slice(None) if len(distinct) == 1 else confidence == level
+        found[mine] = np.interp(lean[mine], *_curve(float(level)))
     return found
 
 
 @lru_cache(maxsize=4 * _CURVES)
 def _curve(confidence: float) -> tuple[Floats, Floats]:
-    places = np.linspace(0.0, _FARTHEST, _NODES)
-    return places, _solved(places, np.full(_NODES, confidence))
+    nodes = np.linspace(0.0, _FARTHEST, _NODES)
+    return nodes, _solved(nodes, np.full(_NODES, confidence))
 
 
 def _solved(lean: Floats, confidence: Floats) -> Floats:
-    """The root of Φ(q) + Φ(√(q² + 4m)) = 1 + p, rising in q, between the two quantiles: Newton, safeguarded."""
+    """The root q of Φ(q) + Φ(√(q² + 4m)) = 1 + p between the two quantiles: Newton steps with bisection as fallback."""
     low, high = ndtri(confidence), ndtri((1.0 + confidence) / 2.0)
     found = high.copy()
     for _ in range(_STEPS):

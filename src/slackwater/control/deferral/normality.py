@@ -1,4 +1,4 @@
-"""Whether increments are normal, as the model assumes: the Shapiro–Wilk test, on line, a few streams at a time."""
+"""Tests whether increments are normal, as the model assumes: Shapiro–Wilk, a few streams at a time."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from slackwater.control.deferral.estimation import MIN_ITEMS, StreamEstimator
 class NormalityWatch:
     """The latest Shapiro–Wilk p-value of every stream (NaN while untested), as in Zhu 2004, §3.
 
-    A test costs a fraction of a millisecond, so a step tests one stream, in turn: a stream's p-value is the older
-    the more streams there are. It informs; no decision hangs on it, since the closed loop needs no normality.
+    One test costs a fraction of a millisecond, so each step tests one stream in turn. With many streams a p-value can
+    be old. It is only reported: the calibration loop does not need normal increments.
     """
 
     def __init__(self, streams: int) -> None:
@@ -25,7 +25,7 @@ class NormalityWatch:
         self.p_values = np.concatenate([self.p_values, np.full(max(streams - len(self.p_values), 0), np.nan)])
 
     def step(self, estimator: StreamEstimator, tests: int = 1) -> None:
-        """Test the next streams in turn."""
+        """Test the next ``tests`` streams in turn."""
         for _ in range(min(tests, estimator.streams)):
             stream = self._turn % estimator.streams
             self._turn += 1
@@ -34,13 +34,13 @@ class NormalityWatch:
                 self.p_values[stream] = shapiro(sample).pvalue if np.ptp(sample) > 0.0 else 0.0
 
     def normal(self, level: float = 0.05) -> NDArray[np.bool_]:
-        """Streams whose increments the test does not tell from normal ones at that level."""
+        """Streams whose increments do not differ significantly from normal ones. False while untested."""
         return self.p_values >= level
 
     def snapshot(self) -> dict[str, NDArray[np.float64]]:
-        """Everything, as arrays by name."""
+        """The whole state as arrays by name."""
         return {"p_values": self.p_values, "turn": np.array([float(self._turn)])}
 
     def resume(self, snapshot: dict[str, NDArray[np.float64]]) -> None:
-        """Go on from a snapshot."""
+        """Continue from a snapshot."""
         self.p_values, self._turn = np.array(snapshot["p_values"]), int(snapshot["turn"][0])

@@ -1,7 +1,6 @@
-"""The last rows of every stream, and what each adds to the one before it.
+"""The last k rows of every stream, with the terms of the estimates computed once per row.
 
-What estimates are made of is worked out once, when a row comes, and not from all rows at every estimate: Algorithm 2
-estimates a steady stream anew every few ticks, and then a sum over a ring is all that is left to do.
+Algorithm 2 re-estimates a steady stream every few ticks. With precomputed terms an estimate is only a sum over a ring.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_CANCELLED = 1e-6  # where less than this is left of a sum of squares, its rounding would show
+_CANCELLED = 1e-6  # if a difference keeps less than this of a sum of squares, rounding errors dominate it
 
 
 class RecentRows:
-    """A ring of ``k`` rows a stream: values, times, the gap before each row and its step, squared, over the gap.
+    """A ring of ``k`` rows per stream: value, time, gap to the previous row, and step² / gap.
 
-    Gap and square are zero in a cell that is empty, and for the oldest row, which follows none: sums need no mask.
-    It costs 32·k bytes a stream; values and times alone are needed to go on.
+    The gap and the square are zero in an empty cell and for the oldest row, so that sums need no mask. Costs 32·k bytes
+    per stream. Values and times are enough to rebuild the rest.
     """
 
     def __init__(self, streams: int, k: int) -> None:
@@ -39,10 +38,9 @@ class RecentRows:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
 
     def put(self, streams: Ints, times: Floats, values: Floats) -> None:
-        """A row each of some streams, after the rows they have."""
+        """Append one row to each of ``streams``, which must be distinct."""
         items = self.items[streams]
-        # A cell by one number, a row's place and its column: half the time of a look-up by two.
-        rows = streams * self.k
+        rows = streams * self.k  # a flat index takes half the time of a (row, column) pair
         turn = items % self.k
         at, before = rows + turn, rows + np.where(turn > 0, turn, self.k) - 1
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -53,18 +51,18 @@ class RecentRows:
             gaps[first] = squares[first] = 0.0
         self.values.put(at, values)
         self.times.put(at, times)
-        after = rows + np.where(turn < self.k - 1, turn + 1, 0)  # the oldest row from now on, or a cell that is empty
+        after = rows + np.where(turn < self.k - 1, turn + 1, 0)  # now the oldest row, or an empty cell
         for ring, fresh in ((self.gaps, gaps), (self._squares, squares)):
             ring.put(at, fresh)
             ring.put(after, 0.0)
         self.items[streams] = items + 1
 
-    def held(self, due: Ints) -> Ints:
-        """How many rows some streams have."""
+    def buffered(self, due: Ints) -> Ints:
+        """The number of rows in the rings of some streams."""
         return np.minimum(self.items[due], self.k)
 
     def rise(self, due: Ints) -> Floats:
-        """From the oldest row to the newest."""
+        """The newest value minus the oldest one, for some streams."""
         items = self.items[due]
         turn, rows = items % self.k, due * self.k
         newest, oldest = np.where(turn > 0, turn, self.k) - 1, np.where(items >= self.k, turn, 0)
@@ -72,7 +70,7 @@ class RecentRows:
 
     def residual(self, due: Ints, drift: Floats, span: Floats) -> Floats:
         """Σ (step − drift·gap)² / gap, where the drift is the rise over the span."""
-        squares = of_streams(self._squares, due).sum(axis=1)
+        squares = select_streams(self._squares, due).sum(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             residual = np.asarray(squares - np.square(drift) * span, dtype=np.float64)
             straight = np.flatnonzero(~(residual > _CANCELLED * squares))
@@ -88,33 +86,33 @@ class RecentRows:
             return np.asarray(np.einsum("ij,ij->i", steps, steps / np.where(gaps > 0.0, gaps, 1.0)), dtype=np.float64)
 
     def in_order(self, stream: int) -> tuple[Floats, Floats]:
-        """A stream's times and values, oldest first."""
+        """The times and values of one stream, oldest first."""
         items = int(self.items[stream])
         turn = np.arange(max(items - self.k, 0), items) % self.k
         return self.times[stream, turn], self.values[stream, turn]
 
     def resume(self, items: NDArray[Any], times: NDArray[Any], values: NDArray[Any]) -> None:
-        """Go on from rows that were put away."""
+        """Continue from rows that were saved."""
         self.items, self.times, self.values = (
             items.astype(np.int64),
             times.astype(np.float64),
             values.astype(np.float64),
         )
         gaps, steps = _steps(self.times), _steps(self.values)
-        none = np.arange(self.k)[None, :] >= self.items[:, None]
-        none[np.arange(len(self.items)), np.where(self.items >= self.k, self.items % self.k, 0)] = True
+        empty = np.arange(self.k)[None, :] >= self.items[:, None]
+        empty[np.arange(len(self.items)), np.where(self.items >= self.k, self.items % self.k, 0)] = True
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             squares = steps * (steps / gaps)
-        self.gaps, self._squares = np.where(none, 0.0, gaps), np.where(none, 0.0, squares)
+        self.gaps, self._squares = np.where(empty, 0.0, gaps), np.where(empty, 0.0, squares)
 
 
-def of_streams(ring: Floats, due: Ints) -> Floats:
-    """Some streams' cells, not copied where it is all of them, in order."""
+def select_streams(ring: Floats, due: Ints) -> Floats:
+    """The rings of some streams, given in rising order. Not a copy if it is all of them."""
     return ring if len(due) == len(ring) else ring[due]
 
 
 def _steps(ring: Floats) -> Floats:
-    """What each cell adds to the one before it."""
+    """The difference between each cell and the one before it, around the ring."""
     steps = np.empty_like(ring)
     np.subtract(ring[:, 1:], ring[:, :-1], out=steps[:, 1:])
     np.subtract(ring[:, 0], ring[:, -1], out=steps[:, 0])

@@ -1,7 +1,7 @@
-"""Which evaluation comes first: first come, earliest deadline, or least penalty when not all can be in time.
+"""The order of evaluation under overload: first come, earliest deadline, or least penalty.
 
-Orders are computed for all pending evaluations at once. Earliest deadline first is optimal while the processor can
-keep up; past that it keeps working on what is already lost, and the order of Zhu 2004, §5 takes over.
+An order is computed for all pending evaluations at once. Earliest deadline first is optimal while the processor can
+keep up. Under overload it keeps working on evaluations that are already late; the order of Zhu 2004, §5 does not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pending:
-    """Evaluations that wait: when each was released, when it is due, what it still costs, how its aggregate moves."""
+    """Waiting evaluations: release time, deadline, remaining cost, and the drift and diffusion of the aggregate."""
 
     released: Floats
     deadline: Floats
@@ -30,7 +30,7 @@ class Pending:
 
 
 def penalty(lateness: Floats, drift: Floats, diffusion: Floats) -> Floats:
-    """The extra error expected of an evaluation that ends ``lateness`` after its deadline.
+    """The expected extra error of an evaluation that ends ``lateness`` after its deadline.
 
     >>> one = np.ones(1)
     >>> float(penalty(4 * one, one, one)[0]), float(penalty(-one, one, one)[0])
@@ -41,27 +41,27 @@ def penalty(lateness: Floats, drift: Floats, diffusion: Floats) -> Floats:
 
 
 def overloaded(now: float, pending: Pending) -> bool:
-    """Whether some pending evaluation would miss its deadline even earliest deadline first."""
+    """Whether some evaluation would miss its deadline even under earliest deadline first."""
     order = np.argsort(pending.deadline, kind="stable")
     return bool(np.any(now + np.cumsum(pending.cost[order]) > pending.deadline[order]))
 
 
 def first_come(now: float, pending: Pending, tick: float) -> Ints:
-    """By release."""
+    """Order by release time."""
     return np.argsort(pending.released, kind="stable")
 
 
 def earliest_deadline(now: float, pending: Pending, tick: float) -> Ints:
-    """By deadline."""
+    """Order by deadline."""
     return np.argsort(pending.deadline, kind="stable")
 
 
 def least_penalty(now: float, pending: Pending, tick: float) -> Ints:
-    """By deadline while all can be in time; otherwise by what a moment's wait costs per moment of work."""
+    """Order by deadline while all can be in time; otherwise by the penalty of waiting, per unit of work."""
     if not overloaded(now, pending):
         return earliest_deadline(now, pending, tick)
     slack = pending.deadline - (now + pending.cost)
-    # Zhu 2004, §5. differs: past the deadline the lateness (at least a tick) stands for the slack, and |μ| for μ.
+    # Zhu 2004, §5. differs: past the deadline the lateness (at least a tick) replaces the slack, and |μ| replaces μ.
     distance = np.where(slack > 0.0, slack, np.maximum(-slack, tick))
     urgency = (np.abs(pending.drift) + pending.diffusion / np.sqrt(distance)) / pending.cost
     return np.argsort(-urgency, kind="stable")
@@ -74,12 +74,12 @@ DEFAULT_ORDER = "least-penalty"
 
 
 def order_names() -> list[str]:
-    """The orders by name."""
+    """The names of all orders."""
     return list(_ORDERS)
 
 
 def order(name: str) -> Order:
-    """The order of that name."""
+    """The order with that name; ``UnknownName`` if there is none."""
     if name not in _ORDERS:
         raise UnknownName("unknown-order", f"there is no order {name!r}", f"use one of: {', '.join(_ORDERS)}")
     return _ORDERS[name]

@@ -1,10 +1,10 @@
-"""Longer deferrals, paid with time that the confidence permits outside the bound and that was not used.
+"""Longer deferrals, paid for with unused time outside the bound.
 
-A deferral that ends within its bound as often as the confidence says is within it for more of the time, since the error
-grows only towards the end. What the confidence permits and audits do not find used is earned, in ticks, and what is so
-beyond a reserve may be added to a deferral: where all that is added lies outside the bound, the share of time within it
-still does not fall below the confidence. So nothing is risked on streams that have not been kind so far. It costs one
-number a query, and some hundred evaluations until deferrals are as long as the confidence allows.
+The confidence allows an answer to be outside its bound for some of the time. An answer that is within its bound at the
+end of a deferral was within it for even more of the time before, so part of the allowance is never used. Audits measure
+the unused part, which is earned, in ticks. Ticks beyond a reserve may lengthen a deferral: even if all added ticks are
+outside the bound, the share of time within it stays at the confidence or above. It costs one number per query and takes
+about a hundred evaluations until deferrals are as long as the confidence allows.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from slackwater.control.deferral.model import two_sided_quantile
 
 Floats = NDArray[np.float64]
 
-RESERVE = 2.0  # in deferrals: what two that are wrong from the first tick on take back
-MOST_EARNED = 5.0  # in deferrals: what was earned in a calm month does not pay for a wild one
+RESERVE = 2.0  # in average deferrals: enough for two that are wrong from their first tick
+MOST_EARNED = 5.0  # in average deferrals: a long calm time must not pay for a long wild one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lengthening:
-    """How some confidences are spent: the most that a deferral is stretched, and what it then ends with.
+    """How far deferrals may be stretched at some confidences, and the confidence that remains at their end.
 
-    The confidence at the end is a parabola in the share of the deferral that was added, right to 0.2 points.
+    ``most`` is the largest factor. The confidence at the end is a parabola in the added share of the deferral, with the
+    coefficients ``first`` and ``second``; it is exact to 0.2 percentage points.
     """
 
     most: Floats
@@ -37,7 +38,7 @@ class Lengthening:
 
     @classmethod
     def of(cls, confidence: Floats) -> Lengthening:
-        """For each confidence, as far as the share of time allows under exact Brownian motion.
+        """One entry per confidence: what the share of time allows under exact Brownian motion.
 
         >>> float(np.round(Lengthening.of(np.array([0.9])).most, 2)[0])
         1.94
@@ -49,12 +50,12 @@ class Lengthening:
         whole, half = confidence - end, confidence - (2.0 * ndtr(z * np.sqrt(1.0 - added / 2.0)) - 1.0)
         return cls(most, (4.0 * half - whole) / added, (2.0 * whole - 4.0 * half) / np.square(added))
 
-    def each(self, kind: NDArray[np.int32]) -> Lengthening:
-        """One entry a query, from one a confidence."""
-        return Lengthening(self.most[kind], self.first[kind], self.second[kind])
+    def each(self, confidence_index: NDArray[np.int64]) -> Lengthening:
+        """One entry per query, given the index of each query's confidence."""
+        return Lengthening(self.most[confidence_index], self.first[confidence_index], self.second[confidence_index])
 
     def lengthened(self, wait: Floats, to_spend: Floats) -> Floats:
-        """Deferrals as long as the model says, and longer by what there is to spend.
+        """The model's deferrals, each lengthened by what it has to spend, up to the factor ``most``.
 
         >>> model, to_spend = np.array([10.0, 10.0, 10.0]), np.array([-5.0, 4.0, 50.0])
         >>> np.round(Lengthening.of(np.array([0.9])).lengthened(model, to_spend), 1).tolist()
@@ -63,20 +64,22 @@ class Lengthening:
         return np.asarray(wait + np.clip(to_spend, 0.0, (self.most - 1.0) * wait), dtype=np.float64)
 
     def end_confidence(self, confidence: Floats, ticks: Floats, to_spend: Floats) -> Floats:
-        """How often deferrals that lasted so long, with so much to spend before, should end within the bound."""
+        """How often deferrals of ``ticks`` ticks, set with ``to_spend`` in hand, should end within the bound."""
         added = np.clip(to_spend / ticks, 0.0, 1.0 - 1.0 / self.most)
         return np.asarray(confidence - added * (self.first + self.second * added), dtype=np.float64)
 
 
 def to_spend(earned: Floats, mean_ticks: Floats) -> Floats:
-    """What there is beyond the reserve."""
+    """Earned ticks beyond the reserve."""
     return np.asarray(earned - RESERVE * mean_ticks, dtype=np.float64)
 
 
 def after(earned: Floats, ticks: Floats, wrong: Floats, confidence: Floats, mean_ticks: Floats, ratio: float) -> Floats:
-    """What is earned after deferrals of so many ticks, found wrong at a random one (1) or not (0).
+    """Earned ticks after audited deferrals.
 
-    One in 1/``ratio`` is looked at, and stands for the others.
+    :param ticks: the length of each deferral.
+    :param wrong: 1 if the answer was outside its bound at a random tick of the deferral, else 0.
+    :param ratio: the share of deferrals that are audited; each stands for 1/``ratio`` deferrals.
     """
     added = ticks * (1.0 - confidence - wrong) / ratio
     return np.asarray(np.minimum(earned + added, MOST_EARNED * mean_ticks), dtype=np.float64)

@@ -1,1 +1,1 @@
-"""Standing queries in one shard: weights, estimates, evaluation and state."""
+"""The precision promise for one shard: weights, stream estimates, evaluation and state."""

@@ -1,4 +1,4 @@
-"""What a tick brings: the answers that were due."""
+"""The answers that one tick produces."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """One entry an evaluated query, by its row in the query set.
+    """One entry per evaluated query. ``query`` is its row in the query set.
 
-    ``kept`` says whether the answer held until now was still within its bound (1, 0; NaN where none was held or a
-    stream was silent). ``error_bound`` is the bound, or ε_intr where ``interrupted`` streams had to be guessed.
+    ``interrupted`` counts the query's silent streams. ``error_bound`` is the promised bound, or ε_intr if a stream is
+    silent. ``kept`` tells whether the previous answer was still within its bound: 1 or 0, and NaN if there was no
+    previous answer or a stream is silent.
     """
 
     query: Ints
@@ -32,12 +33,11 @@ class Answers:
         return len(self.query)
 
 
-def together(parts: Sequence[Answers]) -> Answers:
-    """Answers of one tick from its chunks."""
+def concatenate_answers(parts: Sequence[Answers]) -> Answers:
+    """The answers of one tick that was evaluated in chunks."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        none = np.empty(0)
-        whole = np.empty(0, dtype=np.int64)
-        return Answers(whole, none, none, none, whole, none, none)
+        no_floats, no_ints = np.empty(0), np.empty(0, dtype=np.int64)
+        return Answers(no_ints, no_floats, no_floats, no_floats, no_ints, no_floats, no_floats)
     return Answers(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Answers)))

@@ -1,4 +1,4 @@
-"""What deferrals that have ended teach: the loops that move each query's caution."""
+"""The closed loops: each finished deferral moves the caution of its query."""
 
 from __future__ import annotations
 
@@ -9,105 +9,100 @@ from numpy.typing import NDArray
 
 from slackwater.control.deferral import calibration, spending
 from slackwater.control.deferral.methods import DeferralMethod
-from slackwater.kernel.standing.answer_table import ENOUGH, AnswerRows
+from slackwater.kernel.standing.answer_table import MAX_COUNT, AnswerRows
 from slackwater.kernel.standing.tick import Tick
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Chosen = Ints | slice
 
-_APART = 0.2
-_SLOWLY = 0.125  # the second loop moves by so much of a step an evaluation
-_STEPS = calibration.gain(np.arange(ENOUGH + 1.0))
+_MAX_LEAD = 0.2  # how far one loop may be ahead of the other
+_FIDELITY_STEP = 0.125  # the fidelity loop's step, as a fraction of the hit loop's
+_MAX_WEIGHT = 4.0  # a deferral counts for at most this many average ones
+_STEPS = calibration.gain(np.arange(MAX_COUNT + 1.0))
 
 
 class CalibrationLoops:
-    """One loop keeps the hit rate and one the share of time within the bound, as far as the method has them.
+    """Two loops per query: one for the hit rate, one for fidelity (the share of time within the bound).
 
-    They cost a few passes over the queries that are due, and a look back for the share of them that is audited.
+    Only a method with ``closed_loop`` uses them. The loops cost a few passes over the due queries, plus one look into
+    the past for the ``audit_ratio`` of them. Windowed aggregates have only the hit loop: their past is not kept.
     """
 
     def __init__(self, method: DeferralMethod, linear: bool) -> None:
         self._method, self._linear = method, linear
-        self.audits = np.zeros(3)  # ticks looked back on, those within the bound, those that the confidence asks for
+        self.audits = np.zeros(3)  # audited ticks, those within the bound, those that the confidence asks for
 
-    def caution(self, held: AnswerRows) -> Floats:
-        """The log of how much smaller a bound than the promised one the model is given."""
-        return np.maximum(held.caution, held.lasting)
+    def caution(self, rows: AnswerRows) -> Floats:
+        """Minus the logarithm of the factor by which the model's bound is reduced. The more cautious loop decides."""
+        return np.maximum(rows.hit_caution, rows.fidelity_caution)
 
     def learn(
         self,
-        held: AnswerRows,
+        rows: AnswerRows,
         kept: Floats,
         by_model: NDArray[np.bool_] | None,
-        moment: Tick,
-        outside: Callable[[Chosen], Floats],
+        tick: Tick,
+        outside: Callable[[Ints], Floats],
     ) -> None:
-        """Move each query's caution by what its last deferral showed.
+        """Update ``rows`` from the deferrals that end at ``tick``.
 
-        ``by_model``: where the model set the deferral, unless it did everywhere. ``outside``: whether some of the
-        answers were outside their bounds at a random tick while they stood (1) or not (0).
+        :param kept: whether the answer was within its bound when the deferral ended; NaN if unknown.
+        :param by_model: which deferrals the model set; None means all of them.
+        :param outside: for some of the rows, 1 if the answer was outside its bound at a random tick of its deferral.
         """
         method = self._method
         if not method.closed_loop:
             return
-        ticks = (moment.tick - held.tick).astype(np.float64)
-        told = ~np.isnan(kept)
+        ticks = (tick.number - rows.tick).astype(np.float64)
+        learns = ~np.isnan(kept)
         if by_model is not None:
-            # Where φ1 set the deferral a kept answer says nothing of the model; a miss does.
-            told &= by_model | (kept == 0.0)
-        untold = np.flatnonzero(~told)
-        # Nobody held a stale answer for a tick where the next one was evaluated at once.
-        missed = (1.0 - kept) * (ticks > 1)
-        missed[untold] = 0.0
-        step = np.take(_STEPS, held.count)
-        mean = held.mean_ticks
-        unknown = np.flatnonzero(mean <= 0.0)
-        mean[unknown] = np.maximum(ticks[unknown], 1.0)
-        held.mean_ticks = mean + 0.1 * (ticks - mean)
-        held.mean_ticks[untold] = mean[untold]
-        before, ends = held.caution, held.confidence
-        if held.lengthening is not None:
-            could = spending.to_spend(held.earned, mean)  # as when the deferral was set
-            ends = held.lengthening.end_confidence(held.confidence, np.maximum(ticks, 1.0), could)
-        held.caution = calibration.moved(before, missed, ends, step)
-        held.caution[untold] = before[untold]
+            # Where φ1 set the deferral, a hit says nothing about the model. A miss does.
+            learns &= by_model | (kept == 0.0)
+        step = np.take(_STEPS, rows.count)
+        mean_ticks = np.where(rows.mean_ticks > 0.0, rows.mean_ticks, np.maximum(ticks, 1.0))
+        rows.mean_ticks = np.where(learns, mean_ticks + 0.1 * (ticks - mean_ticks), mean_ticks)
+        self._move_hit_loop(rows, kept, learns, ticks, mean_ticks, step)
         if self._linear:
-            # At the tick at which it is given an answer is right: of a deferral by one tick there is nothing to see.
-            drawn = told if method.audit_ratio == 1.0 else told & moment.drawn(len(kept), method.audit_ratio)
-            self._audit(held, _where(drawn), _where(drawn & (ticks > 1.0)), ticks, mean, step, outside)
-        # Neither loop winds down while the other one decides.
-        held.caution = np.maximum(held.caution, held.lasting - _APART)
-        held.lasting = np.maximum(held.lasting, held.caution - _APART)
-        held.count += told & (held.count < ENOUGH)
+            audited = learns
+            if method.audit_ratio < 1.0:
+                audited = learns & tick.sampled(len(kept), method.audit_ratio)
+            self._move_fidelity_loop(rows, audited, ticks, mean_ticks, step, outside)
+        # A loop must not wind down while the other one decides.
+        rows.hit_caution = np.maximum(rows.hit_caution, rows.fidelity_caution - _MAX_LEAD)
+        rows.fidelity_caution = np.maximum(rows.fidelity_caution, rows.hit_caution - _MAX_LEAD)
+        rows.count += learns & (rows.count < MAX_COUNT)
 
-    def _audit(
-        self,
-        held: AnswerRows,
-        chosen: Chosen,
-        looked: Chosen,
-        ticks: Floats,
-        mean: Floats,
-        step: Floats,
-        outside: Callable[[Chosen], Floats],
+    def _move_hit_loop(
+        self, rows: AnswerRows, kept: Floats, learns: NDArray[np.bool_], ticks: Floats, mean_ticks: Floats, step: Floats
     ) -> None:
-        """Look back on some deferrals, and learn what share of the time they were within the bound."""
+        # After a deferral of one tick no reader has seen a stale answer, so it is not a miss.
+        missed = np.where(learns, (1.0 - kept) * (ticks > 1.0), 0.0)
+        target = rows.confidence
+        if rows.lengthening is not None:
+            budget = spending.to_spend(rows.earned, mean_ticks)  # the same budget as when the deferral was set
+            target = rows.lengthening.end_confidence(rows.confidence, np.maximum(ticks, 1.0), budget)
+        moved = calibration.moved(rows.hit_caution, missed, target, step)
+        rows.hit_caution = np.where(learns, moved, rows.hit_caution)
+
+    def _move_fidelity_loop(
+        self,
+        rows: AnswerRows,
+        audited: NDArray[np.bool_],
+        ticks: Floats,
+        mean_ticks: Floats,
+        step: Floats,
+        outside: Callable[[Ints], Floats],
+    ) -> None:
+        # An answer is exact at its own tick, so a deferral of one tick has no wrong tick to find.
+        look = np.flatnonzero(audited & (ticks > 1.0))
         wrong = np.zeros(len(ticks))
-        wrong[looked] = outside(looked)
-        wrong, stood, confidence, ratio = (
-            wrong[chosen],
-            ticks[chosen],
-            held.confidence[chosen],
-            self._method.audit_ratio,
-        )
-        self.audits += stood.sum(), stood.sum() - stood @ wrong, stood @ confidence
-        # A share of time: a long deferral counts for more. However many are audited, the loop is as quick.
-        weight = np.minimum(stood / mean[chosen], 4.0) * step[chosen] * (_SLOWLY / ratio)
-        held.lasting[chosen] = calibration.moved(held.lasting[chosen], wrong, confidence, weight)
-        if held.lengthening is not None:
-            held.earned[chosen] = spending.after(held.earned[chosen], stood, wrong, confidence, mean[chosen], ratio)
-
-
-def _where(mask: NDArray[np.bool_]) -> Chosen:
-    """The places where it is set; all of them as a slice, which copies nothing."""
-    return slice(None) if mask.all() else np.flatnonzero(mask)
+        wrong[look] = outside(look)
+        chosen = np.flatnonzero(audited)
+        wrong, ticks, mean_ticks = wrong[chosen], ticks[chosen], mean_ticks[chosen]
+        confidence, ratio = rows.confidence[chosen], self._method.audit_ratio
+        self.audits += ticks.sum(), ticks.sum() - ticks @ wrong, ticks @ confidence
+        # Fidelity is a share of time: a long deferral weighs more. The fewer are audited, the larger the step.
+        weight = np.minimum(ticks / mean_ticks, _MAX_WEIGHT) * step[chosen] * (_FIDELITY_STEP / ratio)
+        rows.fidelity_caution[chosen] = calibration.moved(rows.fidelity_caution[chosen], wrong, confidence, weight)
+        if rows.lengthening is not None:
+            rows.earned[chosen] = spending.after(rows.earned[chosen], ticks, wrong, confidence, mean_ticks, ratio)

@@ -1,4 +1,4 @@
-"""The standing-query evaluator: every tick, exactly the queries whose answers may no longer be good enough."""
+"""The standing-query evaluator: at every tick it evaluates the queries whose answers may no longer be good enough."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from slackwater.control.deferral.methods import deferral_method
 from slackwater.control.deferral.normality import NormalityWatch
 from slackwater.control.deferral.windows import certain_time
 from slackwater.kernel.standing.answer_table import AnswerRows, AnswerTable
-from slackwater.kernel.standing.answers import Answers, together
-from slackwater.kernel.standing.calibration_loops import CalibrationLoops, Chosen
-from slackwater.kernel.standing.due_mask import DueMask
+from slackwater.kernel.standing.answers import Answers, concatenate_answers
+from slackwater.kernel.standing.calibration_loops import CalibrationLoops
 from slackwater.kernel.standing.history import History
 from slackwater.kernel.standing.options import EvaluatorOptions
-from slackwater.kernel.standing.queries import QuerySet, some_rows
-from slackwater.kernel.standing.stream_estimates import SIGNIFICANT, StreamEstimates, below
+from slackwater.kernel.standing.packing import with_prefix, without_prefix
+from slackwater.kernel.standing.queries import QuerySet
+from slackwater.kernel.standing.stream_estimates import SIGNIFICANT, StreamEstimates
 from slackwater.kernel.standing.tick import Tick
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 NEW, ANSWERED, GUESSED, WITHHELD = range(4)
+"""A query's status: not evaluated yet; answered; answered with silent streams; without an answer."""
 
-_FEW = 4  # where more than one in four is read, neighbours share cache lines
-_ROWS, _CELLS = 1 << 17, 1 << 20  # at once: queries, and of windows the ticks of all queries
+_STATUS_BITS = 2
+_CHUNK_QUERIES = 1 << 17  # evaluated together, to bound memory
+_CHUNK_CELLS = 1 << 20  # the same for windows: queries × ticks
 
 
 class StandingEvaluator:
-    """Holds each query's answer within its bound with its confidence, evaluating a query only when that demands it.
+    """Keeps every answer within its bound with its confidence, and evaluates a query only when that requires it.
 
-    A tick costs the rows that came, the queries that are due (their rows of the weight matrix, one scan of the window
-    for MIN and MAX) and one look at the next evaluation times. State is some 90 bytes a query and 40·k a stream, and
-    weights are held twice where all queries have as many streams and few are due at a time. It cannot keep a bound
-    that a stream breaks within a single tick; it then evaluates at every tick.
+    A tick costs the rows that came, the due queries (their weights, and one scan of the window for MIN and MAX) and one
+    pass over the next evaluation times. The state takes about 60 bytes per query and 40·k bytes per stream. If a stream
+    can break a bound within one tick, the query is evaluated at every tick and its promise cannot be kept.
     """
 
     def __init__(self, queries: QuerySet, options: EvaluatorOptions | None = None, *, seed: int = 0) -> None:
@@ -47,51 +49,48 @@ class StandingEvaluator:
         self.queries = queries
         self.stream_estimates = StreamEstimates(queries.streams, self.method, self.options)
         self.evaluations = 0
-        self._loops = CalibrationLoops(self.method, self.options.aggregate == "linear")
-        self._seed = seed
+        self._linear = self.options.aggregate == "linear"
         self._sign = -1.0 if self.options.aggregate == "min" else 1.0
-        self._fresh_state(queries.queries)
-
-    def _fresh_state(self, size: int) -> None:
+        self._loops = CalibrationLoops(self.method, self._linear)
+        self._seed = seed
+        size = queries.queries
         self.next_at = np.full(size, -np.inf)
-        self._due = DueMask(size)
         self.status = np.zeros(size, dtype=np.int8)
-        # Of windows only the ends of deferrals are looked at, so that nothing is earned.
-        self._answers = AnswerTable(self.queries, self.method.spends and self.options.aggregate == "linear")
-        self._few_at: int | None = None
-        self._held_at = np.zeros(size)
-        self._held_drift = np.zeros(size)
+        # Windowed aggregates are not audited, so they earn nothing to spend.
+        self._table = AnswerTable(queries, self.method.spends and self._linear)
+        self._answered_at = np.zeros(size)
+        self._answer_drift = np.zeros(size)
         self._extreme = np.full(size, -np.inf)
-        self._by_model = np.ones(size, dtype=np.bool_)
+        self._set_by_model = np.ones(size, dtype=np.bool_)
 
     @property
     def withheld(self) -> Ints:
-        """Queries without an answer, since a stream of theirs has never been seen or they have no weights at all."""
+        """Queries without an answer: one of their streams has never had a row, or they have no weights."""
         return np.flatnonzero(self.status == WITHHELD)
 
     @property
     def audits(self) -> Floats:
-        """Ticks that audits looked back on, those within the bound, and those that the confidence asks for."""
+        """Audited ticks, those within the bound, and those that the confidence asks for."""
         return self._loops.audits
 
     @property
     def now(self) -> float:
-        """The time of the last tick."""
+        """The time of the newest tick."""
         return self.stream_estimates.now
 
     @property
-    def silent(self) -> NDArray[np.bool_]:
-        """Streams that were found interrupted at the last tick."""
+    def silent(self) -> Bools:
+        """Streams that were interrupted at the newest tick."""
         return self.stream_estimates.silent
 
     @property
     def estimator(self) -> StreamEstimator:
-        """What is estimated of every stream."""
+        """The drift and diffusion of every stream."""
         return self.stream_estimates.estimator
 
     @property
     def normality(self) -> NormalityWatch:
-        """Whether the increments of every stream are normal."""
+        """Tests whether the increments of each stream are normal."""
         return self.stream_estimates.normality
 
     @property
@@ -106,278 +105,264 @@ class StandingEvaluator:
             self.stream_estimates.grow(streams)
 
     def tick(self, now: float, streams: Ints, times: Floats, values: Floats) -> Answers:
-        """Take in the rows that came, and evaluate what is due at ``now``; without rows, a tick of the clock alone.
+        """Take in the rows that came and evaluate the queries that are due. Without rows, only the clock moves.
 
-        ``now`` is in the time of the streams and must not run backwards: a tick before the last one counts as at it.
+        ``now`` is in the time of the streams. A ``now`` before the newest tick counts as the newest tick.
         """
         self.absorb(now, streams, times, values)
         now, period = self.now, self.stream_estimates.period
-        # Zhu 2004, footnote 1: the last tick that is not after the deadline.
-        if period == 0.0:
-            np.less_equal(self.next_at, now, out=self._due.mask)
-        else:
-            np.less(self.next_at, now + period * (1.0 - 1e-9), out=self._due.mask)
-        answers = self._evaluate_all(self._admitted(self._due.found(), now))
+        # Zhu 2004, footnote 1: a query is due at the last tick that is not after its deadline.
+        due = np.flatnonzero(self.next_at <= now if period == 0.0 else self.next_at < now + period * (1.0 - 1e-9))
+        answers = self._evaluate_all(self._within_capacity(due, now))
         self.evaluations += len(answers)
         return answers
 
     def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> None:
-        """Take in the rows of a tick and evaluate nothing: a window's extreme needs every tick, an answer does not."""
+        """Take in the rows of a tick without evaluating. Windows need every tick, even those without an answer."""
         appeared, returned = self.stream_estimates.absorb(now, streams, times, values)
         if appeared:
             self.next_at[self.status == WITHHELD] = -np.inf
         if returned:
             self.next_at[self.status == GUESSED] = -np.inf
 
-    def _admitted(self, due: Ints, now: float) -> Ints:
-        """All that are due, or under overload as many as fit, in the order of least penalty."""
+    def _within_capacity(self, due: Ints, now: float) -> Ints:
+        """All due queries, or under overload the first ``capacity`` of them in the chosen order."""
         if self.options.capacity is None or len(due) <= self.options.capacity:
             return due
-        rows = self.queries.rows(due)
+        weights, period = self.queries.rows(due), self.stream_estimates.period
         loadings, specific = self.stream_estimates.covariance()
         known = np.where(np.isfinite(specific), specific, 0.0)
-        diffusion = np.sqrt(rows.power(2) @ known + np.square(rows @ loadings).sum(axis=1))
-        deadline = np.where(np.isfinite(self.next_at[due]), self.next_at[due], now - self.stream_estimates.period)
-        work = np.full(len(due), max(self.stream_estimates.period, 1e-9) / self.options.capacity)
-        pending = scheduler.Pending(self._held_at[due], deadline, work, rows @ self.estimator.drift, diffusion)
-        order = scheduler.order(self.options.order)(now, pending, max(self.stream_estimates.period, 1e-9))
+        diffusion = np.sqrt(weights.power(2) @ known + np.square(weights @ loadings).sum(axis=1))
+        deadline = np.where(np.isfinite(self.next_at[due]), self.next_at[due], now - period)
+        cost = np.full(len(due), max(period, 1e-9) / self.options.capacity)
+        pending = scheduler.Pending(self._answered_at[due], deadline, cost, weights @ self.estimator.drift, diffusion)
+        order = scheduler.order(self.options.order)(now, pending, max(period, 1e-9))
         return np.sort(due[order[: self.options.capacity]])
 
-    def _read(self, due: Ints, tick: int) -> tuple[NDArray[Any] | None, sparse.csr_matrix]:
-        """The weights of some queries and, where it was read with them, what is held of each."""
-        few = len(due) > 0 and int(due[-1] - due[0]) >= _FEW * len(due)
-        if not (few and self.queries.width):
-            return None, self.queries.rows(due)
-        if not self._answers.with_weights:
-            self._few_at = tick if self._few_at is None else self._few_at
-            if self._few_at == tick:
-                # An evaluator that lives for one tick, as on Spark, would move far more than it reads.
-                return None, self.queries.rows(due)
-            self._answers.move_weights_in(self.queries)
-        return self._answers.read(due, self.queries.streams)
-
     def _evaluate_all(self, due: Ints) -> Answers:
-        linear = self.options.aggregate == "linear"
-        size = _ROWS if linear else max(_CELLS // max(len(self.history.times), 16), 1)
-        moment = Tick.of(self.stream_estimates, self._longest(), self._seed)
-        return together([self._evaluate(due[at : at + size], moment) for at in range(0, len(due), size)])
+        size = _CHUNK_QUERIES if self._linear else max(_CHUNK_CELLS // max(len(self.history.times), 16), 1)
+        tick = Tick.of(self.stream_estimates, self._max_deferral(), self._seed)
+        return concatenate_answers([self._evaluate(due[at : at + size], tick) for at in range(0, len(due), size)])
 
-    def _evaluate(self, due: Ints, moment: Tick) -> Answers:
-        chosen = due
-        taken, rows = self._read(due, moment.tick)
-        due, rows = self._answerable(due, rows, moment)
-        now = moment.now
-        # Zhu 2004, Eq. (2), (6), for all due queries together
-        current, drift = rows @ moment.values, rows @ moment.drift
-        variance = _squared(rows) @ moment.specific
-        for loadings in moment.loadings:
-            variance += np.square(rows @ loadings)
-        if self.method.doubtful_drift:
-            drift[np.square(drift) * moment.span < SIGNIFICANT * variance] = 0.0
-        silent, error = self._guessed(rows, due, moment)
-        linear = self.options.aggregate == "linear"
-        value, block = (current, None) if linear else self._extremes(rows, due, now)
-        certain: Floats | float = np.inf
-        held = self._answers.take(due, taken if len(due) == len(chosen) else None)
-        answered = self.status[due] == ANSWERED
-        promised = held.epsilon()
-        kept = self._judged(held, due, value, promised, answered, silent, now)
-        by_model = None if linear else self._by_model[due]
+    def _evaluate(self, due: Ints, tick: Tick) -> Answers:
+        due, weights = self._answerable(due, tick)
+        current, drift, variance = self._model_inputs(weights, tick)
+        interrupted, interruption_error = self._interrupted(weights, due, tick)
+        value, block = (current, None) if self._linear else self._extremes(weights, due, tick.now)
+        rows = self._table.take(due)
+        promised = rows.epsilon()
+        kept = self._kept(rows, due, value, promised, interrupted, tick.now)
         self._loops.learn(
-            held, kept, by_model, moment, lambda chosen: self._audited(held, due, rows, chosen, promised, moment)
-        )
-        held.value = value
-        epsilon = held.epsilon()
-        if block is not None:
-            certain = certain_time(block, self._window_times(now), now, float(self.options.window or 0.0), epsilon)
-        scale = np.exp(-self._loops.caution(held))
-        if linear:
-            pull = np.zeros_like(drift) if self.options.value_and_drift else drift
-            wait = model.deferral(epsilon * scale, pull, np.sqrt(variance), held.confidence, held.z)
-            if held.lengthening is not None:
-                wait = held.lengthening.lengthened(
-                    wait, spending.to_spend(held.earned, held.mean_ticks) * self.stream_estimates.period
-                )
+            rows, kept, None if self._linear else self._set_by_model[due], tick,
+            lambda chosen: self._outside_at_random_tick(rows, due, weights, chosen, promised, tick),
+        )  # fmt: skip
+        rows.value = value
+        epsilon = rows.epsilon()
+        if self._linear:
+            wait = self._linear_deferral(rows, epsilon, drift, variance)
         else:
-            room = (self._sign * (value - current) + epsilon) * scale
-            rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), held.confidence)
-            rise = np.where(np.isnan(rise), 0.0, rise)
-            self._by_model[due] = rise < certain
-            wait = np.minimum(rise, certain)  # Zhu 2004, Eq. (11)
-        next_at = now + np.minimum(wait, moment.longest)
-        if moment.any_silent:
+            wait = self._extreme_deferral(rows, due, epsilon, current, drift, variance, block, tick.now)
+        next_at = tick.now + np.minimum(wait, tick.max_deferral)
+        error_bound, status = epsilon, np.full(len(due), ANSWERED, dtype=np.int8)
+        if tick.any_silent:
+            guessed = interrupted > 0
             interval = self.options.while_interrupted or 5.0 * self.stream_estimates.period
-            next_at = np.where(silent > 0, now + interval, next_at)
-        self._answers.put(due, held, moment.tick)
-        if self._timed:
-            self._held_at[due], self._held_drift[due] = now, drift
-        self.next_at[due] = next_at
-        if moment.any_silent:
-            self.status[due] = np.where(silent > 0, GUESSED, ANSWERED)
-        elif not np.all(answered):
-            self.status[due] = ANSWERED
-        bound = np.where(silent > 0, error, epsilon) if moment.any_silent else epsilon
-        return Answers(due, value, drift, bound, silent, next_at, kept)
+            next_at = np.where(guessed, tick.now + interval, next_at)
+            error_bound = np.where(guessed, interruption_error, epsilon)
+            status[guessed] = GUESSED
+        self._table.put(due, rows, tick.number)
+        self.next_at[due], self.status[due] = next_at, status
+        if self._keeps_answer_time:
+            self._answered_at[due], self._answer_drift[due] = tick.now, drift
+        return Answers(due, value, drift, error_bound, interrupted, next_at, kept)
 
     @property
-    def _timed(self) -> bool:
-        """Whether the time of an answer is needed, and not its tick alone."""
+    def _keeps_answer_time(self) -> bool:
+        """Whether the time and drift of an answer are needed, not only its tick."""
         return self.options.value_and_drift or self.options.capacity is not None
 
-    def _answerable(self, due: Ints, rows: sparse.csr_matrix, moment: Tick) -> tuple[Ints, sparse.csr_matrix]:
-        """Without the queries that lean on a stream never seen, or on none at all: those wait."""
-        if self.queries.width and moment.unseen is None:
-            return due, rows
-        missing = np.diff(rows.indptr) == 0
-        if moment.unseen is not None:
-            missing |= (_pattern(rows) @ moment.unseen.astype(np.float64)) > 0.0
+    def _answerable(self, due: Ints, tick: Tick) -> tuple[Ints, sparse.csr_matrix]:
+        """The due queries that can be answered, and their weights. The others are withheld."""
+        weights = self.queries.rows(due)
+        missing = np.diff(weights.indptr) == 0
+        if tick.unseen is not None:
+            missing |= (_pattern(weights) @ tick.unseen.astype(np.float64)) > 0.0
         if not np.any(missing):
-            return due, rows
+            return due, weights
         self.status[due[missing]] = WITHHELD
         self.next_at[due[missing]] = np.inf
         keep = np.flatnonzero(~missing)
-        return due[keep], rows[keep]
+        return due[keep], weights[keep]
 
-    def _guessed(self, rows: sparse.csr_matrix, due: Ints, moment: Tick) -> tuple[Ints, Floats]:
-        """How many streams of each query are silent, and ε_intr."""
-        if not moment.any_silent:
+    def _model_inputs(self, weights: sparse.csr_matrix, tick: Tick) -> tuple[Floats, Floats, Floats]:
+        """The current value, drift and variance of each aggregate: Zhu 2004, Eq. (2), (6)."""
+        current, drift = weights @ tick.values, weights @ tick.drift
+        variance = _squared(weights) @ tick.specific
+        for loadings in tick.loadings:
+            variance += np.square(weights @ loadings)
+        if self.method.doubtful_drift:
+            drift[np.square(drift) * tick.drift_span < SIGNIFICANT * variance] = 0.0
+        return current, drift, variance
+
+    def _interrupted(self, weights: sparse.csr_matrix, due: Ints, tick: Tick) -> tuple[Ints, Floats]:
+        """The number of silent streams of each query, and ε_intr (empty if no stream is silent)."""
+        if not tick.any_silent:
             return np.zeros(len(due), dtype=np.int64), np.zeros(0)
-        count = (_pattern(rows) @ self.silent.astype(np.float64)).astype(np.int64)
-        spread = interruptions.unknown_spread(self.estimator, moment.now, self.silent)
+        count = (_pattern(weights) @ self.silent.astype(np.float64)).astype(np.int64)
+        spread = interruptions.unknown_spread(self.estimator, tick.now, self.silent)
         if self.options.sum_of_errors:
-            error = abs(rows) @ spread
+            error = abs(weights) @ spread
         else:
             scale = np.divide(spread, self.estimator.diffusion, out=np.zeros_like(spread), where=spread > 0.0)
-            own = np.where(self.silent, moment.specific, 0.0) * np.square(scale)
-            square = _squared(rows) @ own
-            for loadings in moment.loadings:
-                square += np.square(rows @ (loadings * scale))
+            own = np.where(self.silent, tick.specific, 0.0) * np.square(scale)
+            square = _squared(weights) @ own
+            for loadings in tick.loadings:
+                square += np.square(weights @ (loadings * scale))
             error = np.sqrt(square)
         return count, self.queries.z[due] * error
+
+    def _linear_deferral(self, rows: AnswerRows, epsilon: Floats, drift: Floats, variance: Floats) -> Floats:
+        scale = np.exp(-self._loops.caution(rows))
+        drift_of_error = np.zeros_like(drift) if self.options.value_and_drift else drift
+        wait = model.deferral(epsilon * scale, drift_of_error, np.sqrt(variance), rows.confidence, rows.z)
+        if rows.lengthening is None:
+            return wait
+        budget = spending.to_spend(rows.earned, rows.mean_ticks) * self.stream_estimates.period
+        return rows.lengthening.lengthened(wait, budget)
+
+    def _extreme_deferral(
+        self,
+        rows: AnswerRows,
+        due: Ints,
+        epsilon: Floats,
+        current: Floats,
+        drift: Floats,
+        variance: Floats,
+        block: Floats | None,
+        now: float,
+    ) -> Floats:
+        certain: Floats | float = np.inf
+        if block is not None:
+            certain = certain_time(block, self._window_times(now), now, float(self.options.window or 0.0), epsilon)
+        room = (self._sign * (rows.value - current) + epsilon) * np.exp(-self._loops.caution(rows))
+        rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), rows.confidence)
+        rise = np.where(np.isnan(rise), 0.0, rise)
+        self._set_by_model[due] = rise < certain
+        return np.minimum(rise, certain)  # Zhu 2004, Eq. (11)
 
     def _window_times(self, now: float) -> Floats:
         times = self.history.times
         return times[np.searchsorted(times, now - float(self.options.window or 0.0)) :]
 
-    def _extremes(self, rows: sparse.csr_matrix, due: Ints, now: float) -> tuple[Floats, Floats | None]:
-        """The extreme over each query's window, and the aggregate at the window's ticks, signed to a maximum."""
+    def _extremes(self, weights: sparse.csr_matrix, due: Ints, now: float) -> tuple[Floats, Floats | None]:
+        """Each query's extreme, and for windows the aggregate at every tick, negated for a minimum."""
         if self.options.landmark is None:
             values = self.history.values[-len(self._window_times(now)) :]
-            block = self._sign * (rows @ values.T)  # Zhu 2004, Eq. (10)
+            block = self._sign * (weights @ values.T)  # Zhu 2004, Eq. (10)
             return self._sign * block.max(axis=1), block
         # Zhu 2004, Eq. (12): only the ticks since the last evaluation are new.
         since = self.history.times >= self.options.landmark
-        last = np.where(self.status[due] == NEW, -1, self._answers.ticks(due))
+        last = np.where(self.status[due] == NEW, -1, self._table.ticks(due))
         oldest = max(int(last.min()) + 1 - self.history.first_tick, 0) if len(due) else 0
         values = self.history.values[oldest:][since[oldest:]]
         if len(values):
-            self._extreme[due] = np.maximum(self._extreme[due], (self._sign * (rows @ values.T)).max(axis=1))
+            self._extreme[due] = np.maximum(self._extreme[due], (self._sign * (weights @ values.T)).max(axis=1))
         before_landmark = ~np.isfinite(self._extreme[due])
         return np.where(before_landmark, np.nan, self._sign * self._extreme[due]), None
 
-    def _judged(
-        self,
-        held: AnswerRows,
-        due: Ints,
-        value: Floats,
-        promised: Floats,
-        answered: NDArray[np.bool_],
-        silent: Ints,
-        now: float,
+    def _kept(
+        self, rows: AnswerRows, due: Ints, value: Floats, promised: Floats, interrupted: Ints, now: float
     ) -> Floats:
-        answer = held.value
-        if self.options.value_and_drift and self.options.aggregate == "linear":
-            answer = answer + self._held_drift[due] * (now - self._held_at[due])  # Zhu 2004, Eq. (8)
+        """Whether the previous answer is still within its bound (1 or 0; NaN if that cannot be known)."""
+        answer = rows.value
+        if self.options.value_and_drift and self._linear:
+            answer = answer + self._answer_drift[due] * (now - self._answered_at[due])  # Zhu 2004, Eq. (8)
         kept = (np.abs(value - answer) <= promised).astype(np.float64)
-        kept[~answered | (silent > 0)] = np.nan
+        kept[(self.status[due] != ANSWERED) | (interrupted > 0)] = np.nan
         return kept
 
-    def _audited(
-        self, held: AnswerRows, due: Ints, rows: sparse.csr_matrix, chosen: Chosen, promised: Floats, moment: Tick
+    def _outside_at_random_tick(
+        self, rows: AnswerRows, due: Ints, weights: sparse.csr_matrix, chosen: Ints, promised: Floats, tick: Tick
     ) -> Floats:
-        """Whether the held answer was outside its bound at a random tick while it stood (1) or not (0)."""
-        given = held.tick[chosen]
-        at = given + np.floor(moment.draw.random(len(given)) * (moment.tick - given)).astype(np.int64)
+        """For the rows ``chosen``: 1 if the answer was outside its bound at a random tick of its deferral, else 0."""
+        given = rows.tick[chosen]
+        at = given + np.floor(tick.random.random(len(given)) * (tick.number - given)).astype(np.int64)
         at = np.maximum(at - self.history.first_tick, 0)
-        if not isinstance(chosen, slice):
-            rows = some_rows(rows, chosen, self.queries.width)
-        truth = self.history.aggregates(rows, at, self.queries.width)
-        answer = held.value[chosen]
+        truth = self.history.aggregates(weights[chosen], at)
+        answer = rows.value[chosen]
         if self.options.value_and_drift:
-            past = self.history.times[at] - self._held_at[due[chosen]]
-            answer = answer + self._held_drift[due[chosen]] * past
+            elapsed = self.history.times[at] - self._answered_at[due[chosen]]
+            answer = answer + self._answer_drift[due[chosen]] * elapsed
         return np.asarray(np.abs(truth - answer) > promised[chosen], dtype=np.float64)
 
-    def _longest(self) -> float:
-        """Never longer than the evidence goes back."""
+    def _max_deferral(self) -> float:
+        """By default no deferral is longer than the time that the estimates look back on."""
         if self.options.max_deferral is not None:
             return self.options.max_deferral
-        longest = self.stream_estimates.looked_back_on()
+        longest = self.stream_estimates.median_estimated_span()
         if self.options.landmark is not None:
             longest = min(longest, (self.options.k - 1) * self.stream_estimates.period)
         return longest
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Everything needed to go on after a restart, as arrays by name (the queries themselves excepted).
-
-        Some 34 bytes a query: what the bound and the history tell is left out.
-        """
-        own = {f"query.{name}": array for name, array in self._by_query().items()}
-        return {"evaluations": np.array([self.evaluations]), **own, **self.stream_estimates.snapshot()}
-
-    def _by_query(self) -> dict[str, NDArray[Any]]:
-        """What is held for each query, as arrays by name."""
+        """Everything that a restart needs except the queries, as arrays by name: about 32 bytes per query."""
         own: dict[str, NDArray[Any]] = {
             "next_at": self.next_at,
-            "flags": (self.status | (self._by_model.astype(np.int8) << 2)).astype(np.uint8),
-            **self._answers.snapshot(),
+            "flags": (self.status | (self._set_by_model.astype(np.int8) << _STATUS_BITS)).astype(np.uint8),
+            **self._table.snapshot(),
         }
-        if self._timed:
-            own |= {"held_at": self._held_at, "held_drift": self._held_drift}
+        if self._keeps_answer_time:
+            own |= {"answered_at": self._answered_at, "answer_drift": self._answer_drift}
         if self.options.landmark is not None:
             own["extreme"] = self._extreme
-        return own
-
-    def _take_up(self, mine: dict[str, NDArray[Any]], into: slice | Ints) -> None:
-        """Put what was held for some queries in its place."""
-        flags = mine["flags"].astype(np.int8)
-        self.next_at[into], self.status[into], self._by_model[into] = mine["next_at"], flags & 3, flags > 3
-        self._answers.resume(mine, into)
-        if "held_at" in mine:
-            self._held_at[into], self._held_drift[into] = mine["held_at"], mine["held_drift"]
-        if "extreme" in mine:
-            self._extreme[into] = mine["extreme"]
+        evaluations = np.array([self.evaluations])
+        return {"evaluations": evaluations, **with_prefix("query.", own), **self.stream_estimates.snapshot()}
 
     def resume(
         self,
         snapshot: dict[str, NDArray[Any]],
-        came_from: Ints | None = None,
-        same: NDArray[np.bool_] | None = None,
+        previous: Ints | None = None,
+        unchanged: Bools | None = None,
     ) -> None:
-        """Go on from a snapshot of an evaluator with the same options.
+        """Continue from a snapshot of an evaluator with the same options.
 
-        ``came_from``: where each query stood in the snapshot, −1 for a new one, unless they are the same ones. A
-        query that is not the ``same`` (all are, unless given) is evaluated at once, and keeps what was learned of it.
+        :param previous: each query's row in the snapshot, −1 for a new query; None if the queries are the same.
+        :param unchanged: whether a query still has the same weights and promise; None means all of them. A changed
+            query is evaluated at once. Its calibration continues.
         """
         self.evaluations = int(snapshot["evaluations"][0])
-        mine = below(snapshot, "query.")
-        if came_from is None:
-            self._take_up(mine, slice(None))
+        own = without_prefix("query.", snapshot)
+        if previous is None:
+            self._resume_queries(own, slice(None))
         else:
-            known = came_from >= 0
-            same = known if same is None else known & same
-            self._take_up({name: array[came_from[same]] for name, array in mine.items()}, np.flatnonzero(same))
-            self._answers.learned(
-                {name: array[came_from[known]] for name, array in mine.items()}, np.flatnonzero(known)
-            )
+            known = previous >= 0
+            same = known if unchanged is None else known & unchanged
+            self._resume_queries(_some(own, previous[same]), np.flatnonzero(same))
+            self._table.resume_learned(_some(own, previous[known]), np.flatnonzero(known))
         self.stream_estimates.resume(snapshot)
         self.queries = self.queries.over(max(self.queries.streams, self.estimator.streams))
         self.stream_estimates.grow(self.queries.streams)
 
+    def _resume_queries(self, own: dict[str, NDArray[Any]], into: slice | Ints) -> None:
+        flags = own["flags"].astype(np.int8)
+        self.next_at[into] = own["next_at"]
+        self.status[into] = flags & ((1 << _STATUS_BITS) - 1)
+        self._set_by_model[into] = flags >> _STATUS_BITS
+        self._table.resume(own, into)
+        if "answered_at" in own:
+            self._answered_at[into], self._answer_drift[into] = own["answered_at"], own["answer_drift"]
+        if "extreme" in own:
+            self._extreme[into] = own["extreme"]
 
-def _squared(rows: sparse.csr_matrix) -> sparse.csr_matrix:
-    return sparse.csr_matrix((np.square(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+
+def _some(arrays: dict[str, NDArray[Any]], rows: Ints) -> dict[str, NDArray[Any]]:
+    return {name: array[rows] for name, array in arrays.items()}
 
 
-def _pattern(rows: sparse.csr_matrix) -> sparse.csr_matrix:
-    return sparse.csr_matrix((np.ones_like(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+def _squared(weights: sparse.csr_matrix) -> sparse.csr_matrix:
+    return sparse.csr_matrix((np.square(weights.data), weights.indices, weights.indptr), shape=weights.shape)
+
+
+def _pattern(weights: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The same matrix with every weight set to one."""
+    return sparse.csr_matrix((np.ones_like(weights.data), weights.indices, weights.indptr), shape=weights.shape)

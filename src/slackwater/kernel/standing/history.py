@@ -1,4 +1,4 @@
-"""What every stream was believed to be at the last ticks."""
+"""The values of all streams at recent ticks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Floats = NDArray[np.float64]
 
 
 class History:
-    """The values of all streams at recent ticks: at least ``least`` ticks, and all not older than ``keep``.
+    """The values at the last ``least`` ticks, and at all ticks not older than ``keep``.
 
-    It costs 8 bytes a stream and tick, twice over (it moves only when the second half is full).
+    Costs 16 bytes per stream and tick: the buffer is twice as long as needed, so that it moves rarely.
     """
 
     def __init__(self, streams: int, least: int, keep: float = 0.0) -> None:
@@ -23,7 +23,7 @@ class History:
         self.ticks = 0
 
     def append(self, now: float, values: Floats) -> None:
-        """One more tick."""
+        """Add a tick and forget the ticks that are no longer needed."""
         if self._end == len(self._times):
             self._make_room()
         self._values[self._end] = values
@@ -35,14 +35,14 @@ class History:
             self._start = min(old, int(np.searchsorted(self._times[: self._end], now - self._keep)))
 
     def _make_room(self) -> None:
-        held = self._end - self._start
-        size = max(2 * held, len(self._times))
+        count = self._end - self._start
+        size = max(2 * count, len(self._times))
         values, times = np.zeros((size, self._values.shape[1])), np.zeros(size)
-        values[:held], times[:held] = self._values[self._start : self._end], self._times[self._start : self._end]
-        self._values, self._times, self._start, self._end = values, times, 0, held
+        values[:count], times[:count] = self._values[self._start : self._end], self._times[self._start : self._end]
+        self._values, self._times, self._start, self._end = values, times, 0, count
 
     def grow(self, streams: int) -> None:
-        """Make room for more streams; their past is zero, and nobody who needs them has an answer yet."""
+        """Make room for more streams. Their past is zero; no query that needs them has an answer yet."""
         more = streams - self._values.shape[1]
         if more > 0:
             self._values = np.concatenate([self._values, np.zeros((len(self._values), more))], axis=1)
@@ -57,35 +57,29 @@ class History:
         """Ticks × streams, oldest first."""
         return self._values[self._start : self._end]
 
-    def aggregates(self, rows: sparse.csr_matrix, at: NDArray[np.int64], width: int = 0) -> Floats:
-        """The weighted sum of each row at the tick of its own, counted from the oldest held.
-
-        ``width``: how many entries every row has, unless they differ.
-        """
+    def aggregates(self, weights: sparse.csr_matrix, at: NDArray[np.int64]) -> Floats:
+        """The weighted sum of each row of ``weights`` at its own tick ``at``, counted from the oldest tick kept."""
         ticks, streams = self.values.shape
-        kind = rows.indices.dtype if ticks * streams <= np.iinfo(rows.indices.dtype).max else np.int64
-        # A stream at a tick is a column: one product looks up and adds.
-        first = (at * streams).astype(kind)
-        if width:
-            columns = (rows.indices.reshape(-1, width) + first[:, np.newaxis]).ravel()
-        else:
-            columns = rows.indices + np.repeat(first, np.diff(rows.indptr))
-        there = sparse.csr_matrix((rows.data, columns, rows.indptr), shape=(len(at), ticks * streams))
-        return np.asarray(there @ self.values.reshape(-1), dtype=np.float64)
+        index_type = weights.indices.dtype if ticks * streams <= np.iinfo(weights.indices.dtype).max else np.int64
+        # With one column per (tick, stream), a single sparse product looks up and adds.
+        first = (at * streams).astype(index_type)
+        columns = weights.indices + np.repeat(first, np.diff(weights.indptr))
+        shifted = sparse.csr_matrix((weights.data, columns, weights.indptr), shape=(len(at), ticks * streams))
+        return np.asarray(shifted @ self.values.reshape(-1), dtype=np.float64)
 
     @property
     def first_tick(self) -> int:
-        """The number of the oldest tick held, counting from 0."""
+        """The number of the oldest tick kept. The first tick of all is 0."""
         return self.ticks - (self._end - self._start)
 
     def snapshot(self) -> dict[str, NDArray[np.float64] | NDArray[np.int64]]:
-        """Everything, as arrays by name."""
+        """The whole state as arrays by name."""
         return {"times": self.times.copy(), "values": self.values.copy(), "ticks": np.array([self.ticks])}
 
     def resume(self, snapshot: dict[str, NDArray[np.float64] | NDArray[np.int64]]) -> None:
-        """Go on from a snapshot."""
-        held = len(snapshot["times"])
-        size = max(2 * held, 2 * self._least)
+        """Continue from a snapshot."""
+        count = len(snapshot["times"])
+        size = max(2 * count, 2 * self._least)
         self._values, self._times = np.zeros((size, snapshot["values"].shape[1])), np.zeros(size)
-        self._values[:held], self._times[:held] = snapshot["values"], snapshot["times"]
-        self._start, self._end, self.ticks = 0, held, int(snapshot["ticks"][0])
+        self._values[:count], self._times[:count] = snapshot["values"], snapshot["times"]
+        self._start, self._end, self.ticks = 0, count, int(snapshot["ticks"][0])

@@ -1,4 +1,4 @@
-"""How standing answers are computed and deferred, checked."""
+"""How standing queries are evaluated and deferred."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.control.deferral import interruptions, scheduler
-from slackwater.control.deferral.estimation import DEFAULT_K, StreamEstimator
-from slackwater.control.deferral.methods import DEFAULT_METHOD, deferral_method
+from slackwater.control.deferral.choice import check_deferral
+from slackwater.control.deferral.estimation import DEFAULT_K
+from slackwater.control.deferral.methods import DEFAULT_METHOD
 from slackwater.errors import InvalidOption
 
 Aggregate = Literal["linear", "max", "min"]
@@ -15,12 +16,20 @@ Aggregate = Literal["linear", "max", "min"]
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorOptions:
-    """How answers are computed and deferred; times in the unit of the streams' own times.
+    """Checked options of an evaluator. Times are in the unit of the streams' own times.
 
-    ``value_and_drift``: the answer moves with its drift between evaluations (Zhu 2004, Eq. 8).
-    ``while_interrupted``: T of Algorithm 1, five ticks unless given. ``max_deferral``: no answer stands longer;
-    unless given, the time that the estimates look back on. ``capacity``: the most evaluations a tick, where overload
-    must be borne in the order of §5. ``sum_of_errors``: ε_intr adds the errors of silent streams, not their squares.
+    :param aggregate: ``linear`` (the weighted sum), or its ``max`` or ``min`` over ``window`` or since ``landmark``.
+    :param method: the name of a ``DeferralMethod``.
+    :param k: rows per stream that its drift and diffusion are estimated from.
+    :param t_max: the longest time between two estimates of a stream; a quarter of their span by default.
+    :param value_and_drift: an answer moves with its drift until the next one (Zhu 2004, Eq. 8).
+    :param while_interrupted: the time between two answers while a stream is silent (T of Algorithm 1); five ticks by
+        default.
+    :param patience: how many usual gaps a stream may be silent before it counts as interrupted.
+    :param max_deferral: the longest deferral; by default the time that the estimates look back on.
+    :param capacity: the most evaluations per tick. The others stay due.
+    :param order: which evaluations come first when more are due than ``capacity``.
+    :param sum_of_errors: ε_intr is the sum of the errors of silent streams, not the root of the sum of squares.
     """
 
     aggregate: Aggregate = "linear"
@@ -38,19 +47,16 @@ class EvaluatorOptions:
     sum_of_errors: bool = False
 
     def __post_init__(self) -> None:
-        deferral_method(self.method)
+        check_deferral(self.method, self.k, self.t_max, self.while_interrupted, self.capacity)
         scheduler.order(self.order)
-        StreamEstimator(0, self.k, self.t_max)  # refuses what it cannot work with
         if self.aggregate == "linear":
             if self.window is not None or self.landmark is not None:
                 raise InvalidOption("window-without-extreme", "a linear aggregate has no window", "use max or min")
         elif (self.window is None) == (self.landmark is None):
             raise InvalidOption(
                 "window-or-landmark",
-                f"{self.aggregate} needs one of window={self.window} and landmark={self.landmark}",
-                "give exactly one",
+                f"{self.aggregate} has window={self.window} and landmark={self.landmark}",
+                "give exactly one of them",
             )
         if self.window is not None and not self.window > 0:
-            raise InvalidOption("invalid-window", f"window={self.window} is not a time", "use a positive one")
-        if self.capacity is not None and self.capacity < 1:
-            raise InvalidOption("invalid-capacity", f"capacity={self.capacity} evaluates nothing", "use 1 or more")
+            raise InvalidOption("invalid-window", f"window={self.window} is not positive", "use a positive duration")

@@ -1,8 +1,8 @@
-"""Standing queries as a sparse matrix: a row of weights, a bound and a confidence each."""
+"""Standing queries as a sparse matrix: each has a row of weights, a bound and a confidence."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuerySet:
-    """Queries by row: their ids, their weights (queries × streams) and what each promises.
+    """Ids, weights (queries × streams) and promises, one row per query.
 
-    ``bound`` is absolute, or a fraction of the answer where ``relative``. A bound of zero is an answer at every tick.
+    ``bound`` is absolute, or a fraction of the answer where ``relative``. A query with a bound of zero is evaluated at
+    every tick. ``z`` is the two-sided normal quantile of the confidence.
     """
 
     ids: NDArray[Any]
@@ -28,21 +29,15 @@ class QuerySet:
     relative: NDArray[np.bool_]
     confidence: Floats
     z: Floats
-    width: int = field(init=False)  # how many streams every query has, or 0 where they differ
-
-    def __post_init__(self) -> None:
-        sizes = np.diff(self.weights.indptr)
-        alike = len(sizes) > 0 and bool(np.all(sizes == sizes[0]))
-        object.__setattr__(self, "width", int(sizes[0]) if alike else 0)
 
     @property
     def queries(self) -> int:
-        """How many queries there are."""
+        """The number of queries."""
         return len(self.ids)
 
     @property
     def streams(self) -> int:
-        """How many streams their weights know."""
+        """The number of streams, that is, the columns of the weights."""
         return int(self.weights.shape[1])
 
     @classmethod
@@ -54,7 +49,7 @@ class QuerySet:
         confidence: float | Floats,
         relative: bool | NDArray[np.bool_] = False,
     ) -> QuerySet:
-        """Checked queries; single values hold for all.
+        """Checked queries. A single bound, confidence or ``relative`` applies to all of them.
 
         >>> QuerySet.of(np.array(["a"]), np.array([[0.5, 0.5]]), 1.0, 0.9).queries
         1
@@ -63,48 +58,35 @@ class QuerySet:
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         if not np.all(np.isfinite(matrix.data)):
-            raise InvalidOption("invalid-weight", "a weight is not a finite number", "leave such rows out")
+            raise InvalidOption("invalid-weight", "a weight is not a finite number", "leave out such rows")
         size = len(ids)
         bounds = np.array(np.broadcast_to(np.asarray(bound, dtype=np.float64), size))
         confidences = np.array(np.broadcast_to(np.asarray(confidence, dtype=np.float64), size))
-        if not np.all((bounds >= 0.0) & np.isfinite(bounds)):
+        bad_bound = ~((bounds >= 0.0) & np.isfinite(bounds))
+        if np.any(bad_bound):
             raise InvalidOption(
-                "invalid-bound", f"within={_first(bounds, ~(bounds >= 0.0) | ~np.isfinite(bounds))} is not a bound",
+                "invalid-bound",
+                f"within={bounds[bad_bound][0]} is not a bound",
                 "use zero (an answer at every tick) or more",
-            )  # fmt: skip
-        if not np.all((confidences > 0.0) & (confidences < 1.0)):
+            )
+        bad_confidence = ~((confidences > 0.0) & (confidences < 1.0))
+        if np.any(bad_confidence):
             raise InvalidOption(
                 "invalid-confidence",
-                f"confidence={_first(confidences, ~((confidences > 0) & (confidences < 1)))} is not in (0, 1)",
+                f"confidence={confidences[bad_confidence][0]} is not between 0 and 1",
                 "use 0.9 or '95%'; for certainty use a bound of zero",
-            )  # fmt: skip
-        return cls(
-            ids, matrix, bounds, np.array(np.broadcast_to(np.asarray(relative, dtype=np.bool_), size)), confidences,
-            two_sided_quantile(confidences),
-        )  # fmt: skip
+            )
+        relatives = np.array(np.broadcast_to(np.asarray(relative, dtype=np.bool_), size))
+        return cls(ids, matrix, bounds, relatives, confidences, two_sided_quantile(confidences))
 
     def rows(self, due: NDArray[np.int64]) -> sparse.csr_matrix:
-        """The weights of some queries, in rising order."""
-        return self.weights if len(due) == self.queries else some_rows(self.weights, due, self.width)
+        """The weights of some queries, given in rising order."""
+        return self.weights if len(due) == self.queries else self.weights[due]
 
     def over(self, streams: int) -> QuerySet:
-        """The same queries where more streams are known."""
+        """The same queries with more columns, for streams that became known later."""
         if streams == self.streams:
             return self
         old = self.weights
         wide = sparse.csr_matrix((old.data, old.indices, old.indptr), shape=(self.queries, streams))
-        return QuerySet(self.ids, wide, self.bound, self.relative, self.confidence, self.z)
-
-
-def some_rows(weights: sparse.csr_matrix, chosen: NDArray[np.int64], width: int) -> sparse.csr_matrix:
-    """Some rows; where all have ``width`` entries, without looking at each."""
-    if width == 0:
-        return weights[chosen]
-    data = np.take(weights.data.reshape(-1, width), chosen, axis=0).ravel()
-    indices = np.take(weights.indices.reshape(-1, width), chosen, axis=0).ravel()
-    starts = np.arange(0, len(data) + 1, width, dtype=indices.dtype)
-    return sparse.csr_matrix((data, indices, starts), shape=(len(chosen), weights.shape[1]))
-
-
-def _first(values: Floats, wrong: NDArray[np.bool_]) -> float:
-    return float(values[np.flatnonzero(wrong)[0]])
+        return replace(self, weights=wide)

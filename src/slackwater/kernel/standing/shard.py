@@ -1,4 +1,4 @@
-"""One shard of standing queries: its state as bytes, one micro-batch at a time."""
+"""One shard of standing queries: one micro-batch in, answers out, and its whole state as bytes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from slackwater.kernel.standing.answers import Answers
 from slackwater.kernel.standing.evaluator import WITHHELD, StandingEvaluator
 from slackwater.kernel.standing.options import EvaluatorOptions
-from slackwater.kernel.standing.packing import header_of, pack, unpack
+from slackwater.kernel.standing.packing import pack, read_header, unpack
 from slackwater.kernel.standing.shard_counts import ShardCounts
-from slackwater.kernel.standing.weights import ShardWeights, came_from
+from slackwater.kernel.standing.weights import ShardWeights, match_queries
 from slackwater.units import HOUR_MS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Names = list[str] | NDArray[np.object_]
 
-INSTANTS = 64
+MAX_INSTANTS = 64
+"""A window sees at most this many instants of one micro-batch."""
 FUTURE_MS = HOUR_MS
+"""A row stamped more than this after the clock is invalid."""
 
 
 class Shard:
-    """An evaluator with names: rows by stream name in, answers by query id out, everything it knows in bytes.
+    """An evaluator that knows streams and queries by name.
 
-    A micro-batch is a tick at the latest time in it; windows see up to ``INSTANTS`` instants of it. While no row
-    comes the clock moves time on: a tick's clock, less what the clock was ahead of the rows when the last ones came.
-    A row stamped more than an hour after the clock is not believed. State is some 50 bytes a query and 24·k a stream;
-    all of it is given out anew in every micro-batch. Queries that changed are evaluated at once, and keep what was
-    learned of them.
+    A micro-batch is one tick, at the latest time among its rows. While no row comes, the clock moves time on: the time
+    is the clock minus its lead over the rows when the last ones came. The state takes about 50 bytes per query and 24·k
+    bytes per stream, and all of it is returned in every micro-batch. A query whose weights or promise changed is
+    evaluated at once; its calibration continues.
+
+    :param number: the shard's number, which also seeds its random audits.
+    :param state: what ``state()`` returned after the previous micro-batch. A state with other options is ignored.
     """
 
     def __init__(self, weights: ShardWeights, options: EvaluatorOptions, number: int, state: bytes | None) -> None:
@@ -40,59 +45,59 @@ class Shard:
         self._weights = weights
         header, arrays = unpack(state) if state is not None else ({}, {})
         if header.get("options") != self._options:
-            header, arrays = {}, {}  # other estimates, other answers: nothing carries over
-        self._ahead_ms = float(header.get("ahead_ms", np.nan))
+            header, arrays = {}, {}
+        self._clock_lead_ms = float(header.get("clock_lead_ms", np.nan))
         self._clock_ms = float(header.get("clock_ms", np.nan))
-        self._said: set[str] = set(header.get("invalid", []))
+        self._reported_invalid: set[str] = set(header.get("invalid", []))
         queries, self._names = weights.over(list(header.get("streams", [])))
         self._evaluator = StandingEvaluator(queries, options, seed=number)
         if arrays:
-            before = arrays.pop("marks")
-            same = np.array_equal(before, weights.marks)
-            self._evaluator.resume(arrays, *(() if same else came_from(weights.marks, before)))
-        self._place = {name: at for at, name in enumerate(self._names)}
-        self.told = ShardCounts()
+            before = arrays.pop("fingerprints")
+            same = np.array_equal(before, weights.fingerprints)
+            self._evaluator.resume(arrays, *(() if same else match_queries(weights.fingerprints, before)))
+        self._stream_index = {name: at for at, name in enumerate(self._names)}
+        self.counts = ShardCounts()
 
     @property
     def evaluator(self) -> StandingEvaluator:
-        """What evaluates."""
+        """The evaluator of this shard."""
         return self._evaluator
 
     def tick(self, names: Names, times_ms: Floats, values: Floats, clock_ms: float | None = None) -> pd.DataFrame:
-        """Take in a micro-batch; the answers that were due, and the queries withheld from now on.
+        """Take in a micro-batch and return the answers that were due, and a row for each newly withheld query.
 
-        ``told`` says what it did, in counts.
+        ``counts`` then describes this micro-batch.
         """
-        self.told = ShardCounts(queries=self._evaluator.queries.queries)
+        evaluator = self._evaluator
+        self.counts = ShardCounts(queries=evaluator.queries.queries)
         if clock_ms is not None:
             self._clock_ms = clock_ms
         if np.isfinite(self._clock_ms):
             times_ms = np.where(times_ms > self._clock_ms + FUTURE_MS, np.nan, times_ms)
-        codes = self._codes(names)
+        streams = self._stream_numbers(names)
         order = np.argsort(times_ms, kind="stable")
-        codes, times_ms, values = codes[order], times_ms[order], values[order]
+        streams, times_ms, values = streams[order], times_ms[order], values[order]
         now = self._now(times_ms, clock_ms)
         if not np.isfinite(now):
-            return _frame(self._evaluator.queries.ids[:0], now)
-        evaluator = self._evaluator
-        withheld = evaluator.status == WITHHELD
-        audits = evaluator.audits.copy()
+            return _frame(evaluator.queries.ids[:0], now)
+        withheld_before = evaluator.status == WITHHELD
+        audits_before = evaluator.audits.copy()
         start = 0
         for end in self._instants(times_ms):
-            evaluator.absorb(float(times_ms[end - 1]), codes[start:end], times_ms[start:end], values[start:end])
+            evaluator.absorb(float(times_ms[end - 1]), streams[start:end], times_ms[start:end], values[start:end])
             start = end
-        answers = evaluator.tick(now, codes[start:], times_ms[start:], values[start:])
-        ids = evaluator.queries.ids
-        found = _frame(
-            ids[answers.query], now, answers.value, answers.drift, answers.error_bound, answers.interrupted,
-            answers.next_at,
-        )  # fmt: skip
-        found = found[found["value"].notna()]
+        answers = evaluator.tick(now, streams[start:], times_ms[start:], values[start:])
+        found = _answer_frame(evaluator.queries.ids, answers, now)
+        self.counts = self._count(found, answers, evaluator.audits - audits_before)
+        return self._with_unanswered(found, withheld_before, now)
+
+    def _count(self, found: pd.DataFrame, answers: Answers, audits: Floats) -> ShardCounts:
+        evaluator = self._evaluator
         judged = ~np.isnan(answers.kept)
-        audited, within, asked = (evaluator.audits - audits).tolist()
-        self.told = ShardCounts(
-            queries=len(ids),
-            withheld=int(np.count_nonzero(evaluator.status == WITHHELD)),
+        audited, within, asked = audits.tolist()
+        return ShardCounts(
+            queries=evaluator.queries.queries,
+            withheld=len(evaluator.withheld),
             evaluated=len(found),
             guessed=int(np.count_nonzero(found["interrupted_streams"])),
             judged=int(np.count_nonzero(judged)),
@@ -102,14 +107,18 @@ class Shard:
             within=within,
             asked=asked,
         )
-        fresh = np.flatnonzero((evaluator.status == WITHHELD) & ~withheld)
-        invalid = np.array([query for query in self._weights.invalid if str(query) not in self._said], dtype=object)
-        self._said = {str(query) for query in self._weights.invalid}
+
+    def _with_unanswered(self, found: pd.DataFrame, withheld_before: NDArray[np.bool_], now: float) -> pd.DataFrame:
+        """The answers, and one row without a value for each query newly withheld or newly invalid."""
+        ids = self._evaluator.queries.ids
+        withheld = np.flatnonzero((self._evaluator.status == WITHHELD) & ~withheld_before)
+        invalid = [query for query in self._weights.invalid if str(query) not in self._reported_invalid]
+        self._reported_invalid = {str(query) for query in self._weights.invalid}
         parts = [found]
-        if len(fresh):
-            parts.append(_frame(ids[fresh], now, unseen=self._unseen(fresh)))
-        if len(invalid):
-            parts.append(_frame(invalid.astype(ids.dtype), now))
+        if len(withheld):
+            parts.append(_frame(ids[withheld], now, interrupted=self._unseen_streams(withheld)))
+        if invalid:
+            parts.append(_frame(np.array(invalid, dtype=object).astype(ids.dtype), now))
         return found if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
     def _now(self, times_ms: Floats, clock_ms: float | None) -> float:
@@ -118,51 +127,67 @@ class Shard:
         if len(known):
             now = max(now, float(known[-1]))
             if np.isfinite(self._clock_ms):
-                self._ahead_ms = self._clock_ms - now
-        elif clock_ms is not None and np.isfinite(self._ahead_ms):
-            now = max(now, clock_ms - self._ahead_ms)
+                self._clock_lead_ms = self._clock_ms - now
+        elif clock_ms is not None and np.isfinite(self._clock_lead_ms):
+            now = max(now, clock_ms - self._clock_lead_ms)
         return now
 
     def _instants(self, times_ms: Floats) -> list[int]:
-        """Where to cut a micro-batch that brings several ticks, if a window must see them."""
+        """Where to split a micro-batch that covers several instants. Only windows need to see them."""
         if self._evaluator.options.aggregate == "linear":
             return []
         known = times_ms[np.isfinite(times_ms)]
         ends = np.flatnonzero(np.diff(known) > 0.0) + 1
-        if len(ends) > INSTANTS:
-            ends = ends[np.linspace(0, len(ends) - 1, INSTANTS).astype(np.int64)]
+        if len(ends) > MAX_INSTANTS:
+            ends = ends[np.linspace(0, len(ends) - 1, MAX_INSTANTS).astype(np.int64)]
         return [int(end) for end in ends]
 
-    def _codes(self, names: Names) -> Ints:
-        numbers, found = pd.factorize(np.array(names, dtype=object))
-        for name in found:
-            if name not in self._place:
-                self._place[name] = len(self._names)
+    def _stream_numbers(self, names: Names) -> Ints:
+        """The number of each row's stream. New streams get the next numbers."""
+        codes, distinct = pd.factorize(np.array(names, dtype=object))
+        for name in distinct:
+            if name not in self._stream_index:
+                self._stream_index[name] = len(self._names)
                 self._names.append(name)
         self._evaluator.grow(len(self._names))
-        place = np.array([self._place[name] for name in found], dtype=np.int64)
-        return place[numbers] if len(place) else np.zeros(0, dtype=np.int64)
+        numbers = np.array([self._stream_index[name] for name in distinct], dtype=np.int64)
+        return numbers[codes] if len(numbers) else np.zeros(0, dtype=np.int64)
 
-    def _unseen(self, rows: Ints) -> Ints:
-        pattern = self._evaluator.queries.weights[rows]
+    def _unseen_streams(self, queries: Ints) -> Ints:
+        """How many streams of each query never had a row."""
+        pattern = self._evaluator.queries.weights[queries]
         pattern.data[:] = 1.0
         return np.asarray(pattern @ (~self._evaluator.estimator.seen).astype(np.float64)).astype(np.int64)
 
     def state(self) -> bytes:
-        """Everything needed to go on."""
+        """Everything that the next micro-batch needs."""
         header: dict[str, Any] = {
             "options": self._options,
             "streams": self._names,
-            "ahead_ms": self._ahead_ms,
+            "clock_lead_ms": self._clock_lead_ms,
             "clock_ms": self._clock_ms,
-            "invalid": sorted(self._said),
+            "invalid": sorted(self._reported_invalid),
         }
-        return pack(header, {"marks": self._weights.marks, **self._evaluator.snapshot()})
+        return pack(header, {"fingerprints": self._weights.fingerprints, **self._evaluator.snapshot()})
 
 
 def known_streams(state: bytes | None) -> list[str]:
-    """The streams that a state knows of."""
-    return [] if state is None else list(header_of(state)["streams"])
+    """The streams named in a state."""
+    return [] if state is None else list(read_header(state)["streams"])
+
+
+def _answer_frame(ids: NDArray[Any], answers: Answers, now: float) -> pd.DataFrame:
+    """The answers as rows. An extreme since a landmark in the future has no value and no row."""
+    found = _frame(
+        ids[answers.query],
+        now,
+        answers.value,
+        answers.drift,
+        answers.error_bound,
+        answers.interrupted,
+        answers.next_at,
+    )
+    return found[found["value"].notna()]
 
 
 def _frame(
@@ -171,18 +196,18 @@ def _frame(
     value: Floats | None = None,
     drift: Floats | None = None,
     error_bound: Floats | None = None,
-    unseen: Ints | None = None,
+    interrupted: Ints | None = None,
     next_at: Floats | None = None,
 ) -> pd.DataFrame:
-    nothing = np.full(len(ids), np.nan)
+    missing = np.full(len(ids), np.nan)
     return pd.DataFrame(
         {
             "query": ids,
             "at": np.full(len(ids), at),
-            "value": nothing if value is None else value,
-            "drift": nothing if drift is None else drift,
-            "error_bound": nothing if error_bound is None else error_bound,
-            "interrupted_streams": np.zeros(len(ids), dtype=np.int64) if unseen is None else unseen,
-            "next_evaluation_at": nothing if next_at is None else next_at,
+            "value": missing if value is None else value,
+            "drift": missing if drift is None else drift,
+            "error_bound": missing if error_bound is None else error_bound,
+            "interrupted_streams": np.zeros(len(ids), dtype=np.int64) if interrupted is None else interrupted,
+            "next_evaluation_at": missing if next_at is None else next_at,
         }
     )

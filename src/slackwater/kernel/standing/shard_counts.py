@@ -1,4 +1,4 @@
-"""What standing queries did in a micro-batch, in counts."""
+"""What standing queries did in one micro-batch, as counts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class ShardCounts:
-    """The counts of one shard, or of several together.
+    """The counts of one shard in one micro-batch, or the sum over several shards.
 
-    ``queries`` and ``withheld`` are as they stand; the rest is of this micro-batch: queries ``evaluated``, those with
-    streams that had to be ``guessed``; evaluations that ``judged`` an answer held until then, how many of those found
-    it within its bound (``hits``) and how many the confidence ``expected``; ticks looked back on in random audits
-    (``audited``), those ``within`` the bound among them and how many the confidence ``asked`` for.
+    - ``queries``: registered queries; ``withheld``: those without an answer.
+    - ``evaluated``: queries evaluated; ``guessed``: those of them with silent streams.
+    - ``judged``: evaluations that could check the previous answer; ``hits``: those that found it within its bound;
+      ``expected``: the hits that the confidence asks for.
+    - ``audited``: ticks covered by random audits; ``within``: those of them within the bound; ``asked``: those that the
+      confidence asks for.
     """
 
     queries: int = 0
@@ -29,10 +31,10 @@ class ShardCounts:
 
     @classmethod
     def together(cls, parts: Iterable[ShardCounts]) -> ShardCounts:
-        """The sum.
+        """The sum of several counts.
 
         >>> ShardCounts.together([ShardCounts(queries=2, evaluated=1), ShardCounts(queries=3)]).queries
         5
         """
-        told = list(parts)
-        return cls(*(sum(getattr(part, field.name) for part in told) for field in fields(cls)))
+        counts = list(parts)
+        return cls(*(sum(getattr(part, field.name) for part in counts) for field in fields(cls)))

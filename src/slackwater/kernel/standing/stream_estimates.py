@@ -1,4 +1,4 @@
-"""What is believed of all streams: their values at the last ticks, how each moves, and which are silent."""
+"""The state of all streams: recent values, how each stream moves, and which ones are silent."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from slackwater.control.deferral.methods import DeferralMethod
 from slackwater.control.deferral.normality import NormalityWatch
 from slackwater.kernel.standing.history import History
 from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.packing import with_prefix, without_prefix
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SIGNIFICANT = 4.0  # (two standard errors)²
-_NORMALITY_EVERY = 16
+_TICKS_PER_NORMALITY_TEST = 16
+_GAPS = 15  # the tick period is the median of this many gaps
 
 
 class StreamEstimates:
-    """Takes in rows tick by tick; knows every stream's newest value, or the best guess while it is silent.
+    """Takes in rows tick by tick and keeps each stream's newest value, or its best guess while the stream is silent.
 
-    A tick costs the rows that came and the estimates that are due. State is some 40·k bytes a
-    stream, of which 24·k are put away.
+    A tick costs the rows that came plus the estimates that are due. The state takes about 40·k bytes per stream; 24·k
+    of them are in the snapshot.
     """
 
     def __init__(self, streams: int, method: DeferralMethod, options: EvaluatorOptions) -> None:
@@ -40,37 +42,37 @@ class StreamEstimates:
         self.silent = np.zeros(streams, dtype=np.bool_)
         self.now = -np.inf
         self.period = 0.0
-        self._gaps: deque[float] = deque(maxlen=15)
+        self._gaps: deque[float] = deque(maxlen=_GAPS)
         self._correlate_at = MIN_ITEMS
-        self._spans: tuple[float, float] | None = None  # of all streams and of those estimated, until that changes
+        self._spans: tuple[float, float] | None = None  # cached until an estimate changes
 
     @property
     def values(self) -> Floats:
-        """Every stream's value at the last tick; zero where nothing was ever seen."""
+        """Every stream's value at the newest tick. Zero for a stream that never had a row."""
         newest: Floats = self.history.values[-1]
         return newest
 
     @property
     def tick(self) -> int:
-        """The number of the last tick."""
+        """The number of the newest tick."""
         return self.history.ticks - 1
 
     def covariance(self) -> tuple[Floats, Floats]:
-        """Loadings on common factors, and the variance that is left to each stream alone."""
+        """Loadings on common factors, and each stream's own variance."""
         return self.correlation.covariance(self.estimator.diffusion)
 
-    def looked_back_on(self) -> float:
-        """The time that the estimates of a usual stream rest on, of those that have been estimated."""
-        return self._usual_spans()[1]
+    def median_span(self) -> float:
+        """The median time that a stream's estimates rest on. A stream without an estimate counts as zero."""
+        return self._median_spans()[0]
 
-    def usual_span(self) -> float:
-        """The same of all streams, those not estimated yet with no time at all."""
-        return self._usual_spans()[0]
+    def median_estimated_span(self) -> float:
+        """The same median over the streams that have an estimate."""
+        return self._median_spans()[1]
 
-    def _usual_spans(self) -> tuple[float, float]:
+    def _median_spans(self) -> tuple[float, float]:
         if self._spans is None:
             spans = np.sort(self.estimator.span)
-            self._spans = _middle(spans), _middle(spans[np.searchsorted(spans, 0.0, side="right") :])
+            self._spans = _sorted_median(spans), _sorted_median(spans[np.searchsorted(spans, 0.0, side="right") :])
         return self._spans
 
     def grow(self, streams: int) -> None:
@@ -83,9 +85,9 @@ class StreamEstimates:
         self.silent = np.concatenate([self.silent, np.zeros(more, dtype=np.bool_)])
 
     def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> tuple[bool, bool]:
-        """Take in the rows of a tick; whether a stream appeared for the first time, and whether a silent one returned.
+        """Take in the rows of one tick. A ``now`` before the newest tick counts as the newest tick.
 
-        A tick before the last one counts as at it.
+        :return: whether a stream had its first row, and whether a silent stream returned.
         """
         now = max(now, self.now)
         if now > self.now and np.isfinite(self.now):
@@ -100,22 +102,22 @@ class StreamEstimates:
         self.silent = silent
         if len(self.estimator.estimate(now, self.period, silent)):
             self._spans = None
-        if self.history.ticks % _NORMALITY_EVERY == 0:
+        if self.history.ticks % _TICKS_PER_NORMALITY_TEST == 0:
             self.normality.step(self.estimator)
         guesses = interruptions.best_guess(self.estimator, now, silent, self._trusted_drift())
         self.history.append(now, guesses if np.all(self.estimator.seen) else np.nan_to_num(guesses))
-        self._correlate()
+        self._update_correlation()
         return appeared, returned
 
     def _trusted_drift(self) -> Floats:
         drift = self.estimator.drift
         if not self._method.doubtful_drift or not np.any(self.silent):
             return drift
-        # differs: extrapolating a drift that is mere noise makes the guess worse than none.
+        # differs: a drift that is mere noise makes the guess worse, so it is left out.
         doubtful = np.square(drift) * self.estimator.span < SIGNIFICANT * np.square(self.estimator.diffusion)
         return np.where(doubtful, 0.0, drift)
 
-    def _correlate(self) -> None:
+    def _update_correlation(self) -> None:
         if not self._method.correlated or self.history.ticks < self._correlate_at:
             return
         k = self._options.k
@@ -127,38 +129,32 @@ class StreamEstimates:
             self.correlation = common_factors(steps)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Everything needed to go on, as arrays by name."""
-        own = {
+        """The whole state as arrays by name."""
+        return {
             "clock": np.array([self.now, self.period, *self._gaps]),
             "correlate_at": np.array([self._correlate_at]),
             "silent": self.silent,
             "loadings": self.correlation.loadings,
             "specific": self.correlation.specific,
+            **with_prefix("streams.", self.estimator.snapshot()),
+            **with_prefix("history.", self.history.snapshot()),
+            **with_prefix("normality.", self.normality.snapshot()),
         }
-        streams = {f"streams.{name}": array for name, array in self.estimator.snapshot().items()}
-        history = {f"history.{name}": array for name, array in self.history.snapshot().items()}
-        normality = {f"normality.{name}": array for name, array in self.normality.snapshot().items()}
-        return {**own, **streams, **history, **normality}
 
     def resume(self, snapshot: dict[str, NDArray[Any]]) -> None:
-        """Go on from a snapshot."""
-        self.now, self.period = float(snapshot["clock"][0]), float(snapshot["clock"][1])
-        self._gaps = deque(snapshot["clock"][2:].tolist(), maxlen=15)
+        """Continue from a snapshot."""
+        now, period, *gaps = snapshot["clock"].tolist()
+        self.now, self.period, self._gaps = now, period, deque(gaps, maxlen=_GAPS)
         self._correlate_at = int(snapshot["correlate_at"][0])
         self.silent = np.array(snapshot["silent"])
         self.correlation = type(self.correlation)(snapshot["loadings"], snapshot["specific"])
-        self.estimator.resume(below(snapshot, "streams."))
+        self.estimator.resume(without_prefix("streams.", snapshot))
         self._spans = None
-        self.history.resume(below(snapshot, "history."))
-        self.normality.resume(below(snapshot, "normality."))
+        self.history.resume(without_prefix("history.", snapshot))
+        self.normality.resume(without_prefix("normality.", snapshot))
 
 
-def _middle(ordered: Floats) -> float:
-    """The median of numbers in order; zero where there are none."""
+def _sorted_median(ordered: Floats) -> float:
+    """The median of sorted numbers. Zero if there are none."""
     size = len(ordered)
     return (float(ordered[(size - 1) // 2]) + float(ordered[size // 2])) / 2.0 if size else 0.0
-
-
-def below(snapshot: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """The arrays whose names begin with a prefix, without it."""
-    return {name.removeprefix(prefix): array for name, array in snapshot.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""What is the same for all queries that are evaluated at one tick."""
+"""What all queries evaluated at one tick have in common."""
 
 from __future__ import annotations
 
@@ -14,43 +14,45 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tick:
-    """A tick: its time and number, and of each stream the value, the drift, the loadings and its own variance.
+    """One tick: its time, its number and the estimates of every stream.
 
-    ``span``: the time that the drift of a usual stream rests on. ``longest``: no answer given now stands longer.
-    ``unseen``: streams that never showed a row, if any. ``draw``: the chances of this tick, the same after a restart.
+    ``loadings`` and ``specific`` describe the covariance of the streams (see ``control.deferral.covariance``).
+    ``drift_span`` is the median time that a drift is estimated over. ``max_deferral`` limits every deferral set at this
+    tick. ``unseen`` marks streams that never had a row, or is None if there are none. ``random`` is seeded by the
+    tick's number, so that a restart draws the same numbers.
     """
 
     now: float
-    tick: int
+    number: int
     values: Floats
     drift: Floats
     loadings: list[Floats]
     specific: Floats
-    span: float
-    longest: float
+    drift_span: float
+    max_deferral: float
     unseen: NDArray[np.bool_] | None
     any_silent: bool
-    draw: np.random.Generator
+    random: np.random.Generator
 
-    def drawn(self, size: int, ratio: float) -> NDArray[np.bool_]:
-        """So many lots, that share of them drawn."""
-        return np.asarray(self.draw.random(size, dtype=np.float32) < ratio)
+    def sampled(self, size: int, ratio: float) -> NDArray[np.bool_]:
+        """Boolean mask of ``size``, each True with probability ``ratio``."""
+        return np.asarray(self.random.random(size, dtype=np.float32) < ratio)
 
     @classmethod
-    def of(cls, stream_estimates: StreamEstimates, longest: float, seed: int) -> Tick:
-        """The last tick of some streams."""
-        loadings, specific = stream_estimates.covariance()
-        unseen = ~stream_estimates.estimator.seen
+    def of(cls, estimates: StreamEstimates, max_deferral: float, seed: int) -> Tick:
+        """The newest tick of some streams."""
+        loadings, specific = estimates.covariance()
+        unseen = ~estimates.estimator.seen
         return cls(
-            stream_estimates.now,
-            stream_estimates.tick,
-            stream_estimates.values,
-            stream_estimates.estimator.drift,
-            list(np.ascontiguousarray(loadings.T)),
-            specific,
-            stream_estimates.usual_span(),
-            longest,
-            unseen if np.any(unseen) else None,
-            bool(np.any(stream_estimates.silent)),
-            np.random.default_rng((seed, stream_estimates.tick)),
+            now=estimates.now,
+            number=estimates.tick,
+            values=estimates.values,
+            drift=estimates.estimator.drift,
+            loadings=list(np.ascontiguousarray(loadings.T)),
+            specific=specific,
+            drift_span=estimates.median_span(),
+            max_deferral=max_deferral,
+            unseen=unseen if np.any(unseen) else None,
+            any_silent=bool(np.any(estimates.silent)),
+            random=np.random.default_rng((seed, estimates.tick)),
         )

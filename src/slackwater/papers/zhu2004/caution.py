@@ -1,4 +1,4 @@
-"""Why the printed model hits more often than it believes: what ticks, σ̂ and μ̂ each add under exact Brownian motion."""
+"""Why the printed model hits more often than its confidence: the effects of ticks, σ̂ and μ̂ under Brownian motion."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ DRAWS = 20_000
 
 
 def hit_rates(k: int, *, ticks: bool, diffusion: bool, drift: bool) -> list[float]:
-    """The hit rate at each confidence of averages of nine, mean over the bounds; what is not estimated is known.
+    """The hit rate of averages of nine at each confidence, as a mean over the bounds.
 
-    No path is needed: estimates are drawn from their own distributions, and the true spread at the deadline gives
-    the probability of a hit. Streams have no drift and unit diffusion of the average.
+    Estimates are drawn from their own distributions, and the true spread at the deadline gives the probability of a
+    hit, so that no paths are simulated. The average has no drift and unit diffusion.
+
+    :param ticks: evaluate only at ticks.
+    :param diffusion: estimate the diffusion; otherwise it is known.
+    :param drift: estimate the drift; otherwise it is known.
     """
     draw = np.random.default_rng(2004)
     mu = draw.standard_normal(DRAWS) / np.sqrt(k - 1)  # Zhu 2004, Eq. (15)
@@ -38,7 +42,7 @@ def hit_rates(k: int, *, ticks: bool, diffusion: bool, drift: bool) -> list[floa
 
 
 def caution(folder: Path, report: Report) -> list[Claim]:
-    """One thing after another is taken from what is known to what is estimated."""
+    """Replace known quantities by estimates, one at a time."""
     cases = [
         ("all known, at any time", 100, False, False, False),
         ("all known, at ticks", 100, True, False, False),

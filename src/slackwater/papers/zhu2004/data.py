@@ -1,4 +1,4 @@
-"""The streams of the experiments: synthetic ones always, recorded ones where they are to be had."""
+"""The streams of the experiments: synthetic ones, and recorded ones if their folder is given."""
 
 from __future__ import annotations
 
@@ -19,15 +19,9 @@ WEATHER_TICKS = 8_760
 
 
 def data_folder() -> Path | None:
-    """Where recorded data lies: ``SLACKWATER_DATA``, else ``shared/data`` beside the working directory or above."""
+    """The folder of recorded data, named by the environment variable ``SLACKWATER_DATA``; None if it does not exist."""
     named = os.environ.get("SLACKWATER_DATA")
-    if named:
-        return Path(named) if Path(named).is_dir() else None
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / "shared" / "data").is_dir():
-            return folder / "shared" / "data"
-    return None
+    return Path(named) if named and Path(named).is_dir() else None
 
 
 def synthetic(ticks: int = SYNTHETIC_TICKS) -> TickTable:
@@ -36,12 +30,12 @@ def synthetic(ticks: int = SYNTHETIC_TICKS) -> TickTable:
 
 
 def independent(of: int, queries: int, ticks: int = INDEPENDENT_TICKS) -> TickTable:
-    """Exact Brownian motion for averages that share no stream, so that each of them counts."""
+    """Exact Brownian motion for ``queries`` averages that share no stream, so that their results are independent."""
     return brownian_streams(of * queries, ticks, seed=2004)
 
 
 def recorded(folder: Path) -> dict[str, TickTable]:
-    """Ten shares, ten stations' temperature, ten stations' pressure."""
+    """Ten shares, and the temperature and pressure of ten weather stations."""
     shares = common_part(tick_table(pd.read_parquet(folder / "equity_minute.parquet"), "symbol", "ts", "close"))
     air = pd.read_parquet(folder / "beijing_air.parquet")
     found = {"shares": shares.only(_fullest(shares))}
@@ -52,7 +46,7 @@ def recorded(folder: Path) -> dict[str, TickTable]:
 
 
 def _fullest(table: TickTable) -> list[str]:
-    """The ten streams with the most rows on common ticks."""
+    """The ten streams with the most rows."""
     rows = (~np.isnan(table.values)).sum(axis=0)
     best = np.sort(np.argsort(-rows, kind="stable")[:STREAMS])
     return [table.names[column] for column in best]
@@ -60,6 +54,6 @@ def _fullest(table: TickTable) -> list[str]:
 
 @cache
 def streams() -> dict[str, TickTable]:
-    """Every data set that is there, by name."""
+    """All available data sets by name."""
     folder = data_folder()
     return {"synthetic": synthetic(), **(recorded(folder) if folder is not None else {})}

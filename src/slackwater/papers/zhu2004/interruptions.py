@@ -1,4 +1,4 @@
-"""Fig. 8: how wrong answers are while streams are silent."""
+"""Fig. 8: the error of answers while streams are silent."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ CONFIDENCE = 0.9
 REPEATS = 2
 
 
-def episodes(name: str, silent: int) -> tuple[Floats, Floats, Floats]:
-    """Ticks of silence, error and ε_intr of every answer given while so many of its nine streams were silent."""
+def interrupted_answers(name: str, silent: int) -> tuple[Floats, Floats, Floats]:
+    """Ticks of silence, error and ε_intr of every answer given while ``silent`` of its nine streams were silent."""
     table = data.streams()[name]
     weights = standing.average_queries(data.STREAMS, OF, QUERIES)
     queries = QuerySet.of(np.arange(QUERIES), weights, 0.5, CONFIDENCE)
     options = EvaluatorOptions(while_interrupted=table.period_ms)
-    found: list[standing.Interruption] = []
+    found: list[standing.InterruptedAnswer] = []
     for seed in range(REPEATS):
         hidden = standing.hide(table, silent, LASTING_TICKS * table.period_ms, seed)
-        found += standing.run_standing(hidden, queries, options, full=table, seed=seed).interruptions
-    usual = [
-        entry for entry in found if entry.silent == silent and entry.elapsed_ms <= (LASTING_TICKS + 1) * table.period_ms
-    ]
-    elapsed = np.array([entry.elapsed_ms for entry in usual]) / table.period_ms
-    return elapsed, np.array([entry.error for entry in usual]), np.array([entry.said for entry in usual])
+        found += standing.run_standing(hidden, queries, options, full=table, seed=seed).interrupted_answers
+    longest_ms = (LASTING_TICKS + 1) * table.period_ms
+    used = [answer for answer in found if answer.silent == silent and answer.elapsed_ms <= longest_ms]
+    elapsed = np.array([answer.elapsed_ms for answer in used]) / table.period_ms
+    return elapsed, np.array([answer.error for answer in used]), np.array([answer.error_bound for answer in used])
 
 
 def figure_8(folder: Path, report: Report) -> list[Claim]:
@@ -48,11 +47,11 @@ def figure_8(folder: Path, report: Report) -> list[Claim]:
         errors = {}
         for at, silent in enumerate((2, 3)):
             report((2 * column + at) / (2 * len(names)), f"{silent} silent, {name}")
-            elapsed, error, said = episodes(name, silent)
+            elapsed, error, error_bound = interrupted_answers(name, silent)
             ticks = np.arange(5, LASTING_TICKS + 1, 5)
             means = [float(error[(elapsed > tick - 5) & (elapsed <= tick)].mean()) for tick in ticks]
             axes[0][column].plot(ticks, means, "o-", label=f"{silent} silent")
-            errors[silent] = (means, float(np.mean(error <= said)))
+            errors[silent] = (means, float(np.mean(error <= error_bound)))
         axes[0][column].set(title=name, xlabel="ticks of silence", ylabel="mean error")
         axes[0][column].legend()
         two, three = errors[2], errors[3]

@@ -1,4 +1,4 @@
-"""Table 2, Fig. 5 and Fig. 6: how faithful deferred answers are, and how many evaluations they cost."""
+"""Table 2, Fig. 5 and Fig. 6: the fidelity of deferred answers, and the number of evaluations."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ QUERIES, OF = 10, 9
 WINDOW_TICKS = 30
 LEAST_DEFERRAL = 5.0
 BOUNDS = {"avg": (7.0, 8.0, 10.0, 12.0, 14.0), "max": (3.0, 4.0, 5.0, 6.0, 8.0)}
-"""Bounds in standard deviations of the average's own increment: deferral is five ticks or more on every data set."""
+"""Bounds in standard deviations of the average's own increment. With them deferrals take five ticks or more."""
 
 INDEPENDENT = "independent"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One bound and confidence: means over the ten queries."""
+    """Results at one bound and confidence, as means over the ten queries."""
 
     sigmas: float
     confidence: float
@@ -47,13 +47,13 @@ class Point:
 
     @property
     def deferral_ticks(self) -> float:
-        """Ticks from one evaluation to the next."""
+        """The mean number of ticks between two evaluations."""
         return self.naive / self.evaluations
 
 
 @cache
 def points(name: str, aggregate: str, method: str) -> tuple[Point, ...]:
-    """All bounds and confidences of one data set, aggregate and method, in one replay."""
+    """The results of one data set, aggregate and method at all bounds and confidences, from one replay."""
     bounds: tuple[float, ...]
     if name == INDEPENDENT:
         table, bounds = data.independent(OF, QUERIES), BOUNDS["avg"]
@@ -105,7 +105,7 @@ def _percents(values: list[float]) -> str:
 
 
 def table_2(folder: Path, report: Report) -> list[Claim]:
-    """Average fidelity by confidence, for the plain model and for those with a loop."""
+    """Average fidelity by confidence, for the plain model and for the calibrated ones."""
     exact = [("avg", INDEPENDENT, method) for method in ("brownian", "steady", "calibrated")]
     cases = [
         (aggregate, name, method)
@@ -193,7 +193,7 @@ def figure_5(folder: Path, report: Report) -> list[Claim]:
 
 
 def figure_6(folder: Path, report: Report) -> list[Claim]:
-    """Evaluations by bound: naive, ours, and the offline minimum."""
+    """Evaluations by bound: naive, ours and the offline minimum."""
     names = list(data.streams())
     claims = []
     figure, axes = axes_of(len(names), 1)
@@ -216,7 +216,7 @@ def figure_6(folder: Path, report: Report) -> list[Claim]:
                 "savings are significant, and grow with the bound",
                 f"naive / ours / optimal at p = 90%: {text}",
                 fewer and all(p.evaluations < p.naive for p in mine),
-                f"avg, {name}, calibrated, a query",
+                f"avg, {name}, calibrated, per query",
             )
         )
     axes[0][0].legend()
@@ -225,7 +225,7 @@ def figure_6(folder: Path, report: Report) -> list[Claim]:
 
 
 def covariance(folder: Path, report: Report) -> list[Claim]:
-    """What the covariance of streams changes, and nothing else: two open-loop methods that differ in it alone."""
+    """The effect of the covariance: two open-loop methods that differ in nothing else."""
     names = list(data.streams())
     claims = []
     for at, name in enumerate(names):
@@ -235,7 +235,7 @@ def covariance(folder: Path, report: Report) -> list[Claim]:
             (_mean(found, 0.9, "fidelity"), _mean(found, 0.9, "hit_rate"), _mean(found, 0.9, "evaluations"))
             for found in (apart, joint)
         ]
-        text = [f"fidelity {f:.1%}, hit rate {h:.1%}, {e:.0f} evaluations a query" for f, h, e in shown]
+        text = [f"fidelity {f:.1%}, hit rate {h:.1%}, {e:.0f} evaluations per query" for f, h, e in shown]
         claims.append(
             Claim(
                 "covariance",

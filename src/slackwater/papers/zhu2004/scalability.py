@@ -1,4 +1,4 @@
-"""Fig. 7 and §5: evaluations missed when the processor is full, and what the order of evaluation saves."""
+"""Fig. 7 and §5: evaluations missed under overload, and what the order of evaluation saves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HORIZON_S = 60.0
 
 
 def load_of(queries: int, sigmas: float | None, by: str = "edf", horizon: float = HORIZON_S) -> Load:
-    """Queries at a bound of so many σ of a tick (None: evaluated at every tick)."""
+    """The load of queries with a bound of ``sigmas`` σ of a tick. None means evaluation at every tick."""
     one = np.ones(queries)
     interval = one * TICK_S
     if sigmas is not None:
@@ -31,7 +31,7 @@ def load_of(queries: int, sigmas: float | None, by: str = "edf", horizon: float 
 
 
 def overload(load: float, by: str, seed: int = 0) -> Load:
-    """Queries of many kinds that ask for ``load`` times what the processor can do."""
+    """The load of varied queries that need ``load`` times the capacity of the processor."""
     draw = np.random.default_rng(seed)
     queries = 4_000
     cost = mixed_costs(queries, deferring=True)

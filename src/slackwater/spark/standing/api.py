@@ -223,7 +223,7 @@ def evaluated(
             for column in ("at", "next_evaluation_at"):
                 found[column] = pd.to_datetime((found[column] * 1e3).round(), unit="us", utc=True)
             yield found.rename(columns={"query": query.name}).assign(**{SHARD_COUNTS: None})
-        yield shard_counts_row(shard.told, schema)
+        yield shard_counts_row(shard.counts, schema)
 
     answers = (
         rows.withColumn("clock_ms", nothing.cast("long"))

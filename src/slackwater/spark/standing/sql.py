@@ -13,7 +13,7 @@ from slackwater import units
 from slackwater.control.deferral import DEFAULT_METHOD
 from slackwater.errors import InvalidStream
 from slackwater.kernel.standing.options import EvaluatorOptions
-from slackwater.kernel.standing.weights import ShardWeights, members
+from slackwater.kernel.standing.weights import ShardWeights, group_weights
 from slackwater.language import Query
 from slackwater.names import quoted
 from slackwater.plan.names import table_name
@@ -192,7 +192,7 @@ class Members:
 
 @lru_cache(maxsize=32)
 def _built(said: Members, streams: tuple[str, ...]) -> ShardWeights:
-    return members(list(streams), said.weight, said.average, said.within, said.confidence)
+    return group_weights(list(streams), said.weight, said.average, said.within, said.confidence)
 
 
 def _grouped(
