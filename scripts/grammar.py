@@ -1,4 +1,7 @@
-"""Draws the window clause as a railroad: ``python scripts/grammar.py`` writes docs/images/grammar.svg."""
+"""Draws the window clause as a railroad diagram.
+
+``python scripts/grammar.py`` writes docs/images/grammar.svg.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,16 @@ _STEP, _TOP, _LEFT, _RIGHT, _CHAR = 34, 44, 150, 520, 8.2
 
 
 def box(x: float, y: float, text: str, *, word: bool) -> tuple[str, float]:
-    """A box on the rail, and where the rail goes on."""
-    wide = _CHAR * len(text) + 18
-    kind, round_by = ("word", 12) if word else ("value", 3)
-    shape = f'<rect x="{x}" y="{y - 12}" width="{wide}" height="24" rx="{round_by}" class="{kind}"/>'
-    letters = text.replace("&", "&amp;").replace("<", "&lt;")
-    return shape + f'<text x="{x + wide / 2}" y="{y + 4}">{letters}</text>', x + wide
+    """Return a box as SVG, and the x position of its right edge. Keywords have rounder corners than values."""
+    width = _CHAR * len(text) + 18
+    style, radius = ("word", 12) if word else ("value", 3)
+    shape = f'<rect x="{x}" y="{y - 12}" width="{width}" height="24" rx="{radius}" class="{style}"/>'
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    return shape + f'<text x="{x + width / 2}" y="{y + 4}">{escaped}</text>', x + width
 
 
 def drawing() -> str:
-    """The whole picture."""
+    """Return the whole diagram as SVG."""
     bottom = _TOP + _STEP * (len(CLAUSES) - 1)
     parts = [f'<path d="M10 {_TOP} H30 M{_RIGHT} {_TOP} H{_RIGHT + 100}"/>']
     stream, end = box(30, _TOP, "stream [", word=True)
@@ -47,7 +50,7 @@ def drawing() -> str:
         for value in values:
             drawn, x = box(x + 14, y, value, word=value == "%")
             parts.append(drawn)
-    # and again: clauses stand in any order, with commas or without
+    # The way back: clauses may come in any order, with or without commas.
     parts.append(f'<path d="M{_RIGHT} {_TOP} V14 H{_LEFT - 14} V{_TOP}"/>')
     parts.append(f'<rect x="{(_LEFT + _RIGHT) / 2 - 16}" y="3" width="32" height="22" rx="11" class="word"/>')
     parts.append(f'<text x="{(_LEFT + _RIGHT) / 2}" y="18">,</text>')

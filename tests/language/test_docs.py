@@ -1,4 +1,4 @@
-"""What the language's page shows is what the code does."""
+"""The examples, errors and plans on the pages about the language are what the code prints."""
 
 import importlib.util
 import re
@@ -15,20 +15,20 @@ PAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
 QUERIES = (ROOT / "docs" / "papers" / "queries.md").read_text(encoding="utf-8")
 
 
-def test_the_example_is_right_and_check_says_what_the_page_says() -> None:
+def test_check_prints_what_the_page_shows_for_the_example() -> None:
     (example,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
     query = parse(example)
     assert f"right ({make_plan(query).path.value}): {print_query(query)}" in PAGE
 
 
-def test_the_errors_and_plans_are_those_on_the_pages() -> None:
+def test_the_pages_show_the_errors_and_plans() -> None:
     bench = load("papers_queries")
     refusals = bench.refusals()
     assert len(refusals) == 10
     for refusal in refusals:
         assert refusal in PAGE
-    for one in bench.printed():
-        assert f"```sql\n{one.text}\n```" in QUERIES and one.plan in QUERIES, one.title
+    for example in bench.printed():
+        assert f"```sql\n{example.text}\n```" in QUERIES and example.plan in QUERIES, example.title
     assert "NOT THE BATCH'S" not in QUERIES
 
 
@@ -36,11 +36,11 @@ def load(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(f"bench_{name}", ROOT / "benchmarks" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for their module
+    sys.modules[spec.name] = module  # dataclasses look up their module there
     spec.loader.exec_module(module)
     return module
 
 
-def test_every_clause_is_on_the_page() -> None:
+def test_the_page_lists_every_clause() -> None:
     for keyword in KEYWORDS:
         assert f"| `{keyword} " in PAGE, keyword

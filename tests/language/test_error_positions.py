@@ -1,4 +1,4 @@
-"""Whatever is wrong, the error points at it; and what looks like ours but is Spark's stays Spark's."""
+"""Errors point at the wrong character, and Spark SQL that resembles our clauses stays Spark SQL."""
 
 import pytest
 
@@ -37,13 +37,13 @@ def pointed_at(refused: pytest.ExceptionInfo[QueryTextError]) -> str:
 
 
 @pytest.mark.parametrize(("clause", "number"), HUGE.items())
-def test_a_number_beyond_counting_is_refused(clause: str, number: str) -> None:
+def test_a_number_that_is_too_large_is_refused(clause: str, number: str) -> None:
     with pytest.raises(QueryTextError, match="too-large") as refused:
         parse(f"SELECT MAX(v) FROM S [{clause}]")
     assert pointed_at(refused) == number
 
 
-def test_bounds_and_ratios_that_no_number_holds_are_refused() -> None:
+def test_bounds_and_ratios_beyond_floating_point_are_refused() -> None:
     with pytest.raises(QueryTextError, match="invalid-bound"):
         parse("SELECT SUM(v) FROM S WITHIN 1e999 CONFIDENCE 95%")
     with pytest.raises(QueryTextError, match="invalid-ratio"):
@@ -51,7 +51,7 @@ def test_bounds_and_ratios_that_no_number_holds_are_refused() -> None:
 
 
 @pytest.mark.parametrize("expression", DEEP.values(), ids=DEEP)
-def test_what_is_nested_too_deeply_is_refused(expression: str) -> None:
+def test_deep_nesting_is_refused(expression: str) -> None:
     with pytest.raises(QueryTextError, match="too-deep"):
         parse(f"SELECT {expression} FROM S [RANGE 5 minutes]")
 
@@ -62,19 +62,19 @@ def test_a_text_without_a_query_is_refused(text: str) -> None:
         parse_script(text)
 
 
-def test_the_mark_in_front_of_utf_8_is_no_part_of_the_query() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     parse("\ufeffSELECT MAX(v) FROM S [RANGE 5 minutes]")
 
 
 @pytest.mark.parametrize(("text", "found"), UNCLOSED.items())
-def test_an_open_quote_is_pointed_at(text: str, found: tuple[str, int, int]) -> None:
+def test_the_error_points_at_an_open_quote_or_comment(text: str, found: tuple[str, int, int]) -> None:
     mark, line, column = found
     with pytest.raises(QueryTextError, match="unreadable-text") as refused:
         parse_script(text)
     assert pointed_at(refused) == mark and f"line {line}, column {column}\n" in str(refused.value)
 
 
-def test_a_later_query_is_pointed_at_where_it_stands() -> None:
+def test_the_error_points_into_a_later_query_of_a_script() -> None:
     first, second = parse_script("SELECT MAX(v) FROM S [RANGE 5 minutes];\n\n  SELECT MAX(v) FROM S")
     make_plan(first)
     with pytest.raises(QueryTextError, match=r"no-window(.|\n)*line 3, column 3"):
@@ -95,17 +95,19 @@ def test_a_later_query_is_pointed_at_where_it_stands() -> None:
         "WITH error AS (SELECT 1) SELECT MAX(v) FROM S [RANGE 5 minutes] CROSS JOIN error",
     ],
 )
-@pytest.mark.parametrize("tail", ["", " WITHIN 0.5 CONFIDENCE 95%", " WITH ERROR"])
-def test_a_name_is_no_tail(body: str, tail: str) -> None:
-    query = parse(body + tail)
-    assert (query.precision is not None, query.with_error) == ("WITHIN" in tail, "ERROR" in tail)
-    assert print_query(query) == body + tail
+@pytest.mark.parametrize("trailing", ["", " WITHIN 0.5 CONFIDENCE 95%", " WITH ERROR"])
+def test_a_name_is_not_a_trailing_clause(body: str, trailing: str) -> None:
+    query = parse(body + trailing)
+    assert (query.precision is not None, query.with_error) == ("WITHIN" in trailing, "ERROR" in trailing)
+    assert print_query(query) == body + trailing
 
 
-@pytest.mark.parametrize("tail", ["WITHIN 0.5", "WITHIN 0.5 CONFIDENCE 95", "WITHIN x CONFIDENCE 95%", "WITHIN 1 2"])
-def test_a_wrong_tail_is_still_refused(tail: str) -> None:
+@pytest.mark.parametrize(
+    "trailing", ["WITHIN 0.5", "WITHIN 0.5 CONFIDENCE 95", "WITHIN x CONFIDENCE 95%", "WITHIN 1 2"]
+)
+def test_a_malformed_trailing_clause_is_refused(trailing: str) -> None:
     with pytest.raises(QueryTextError, match="wrong-precision") as refused:
-        parse(f"SELECT MAX(v) AS within FROM S [RANGE 5 minutes] {tail}")
+        parse(f"SELECT MAX(v) AS within FROM S [RANGE 5 minutes] {trailing}")
     assert pointed_at(refused) == "WITHIN"
 
 
@@ -120,13 +122,13 @@ def test_a_wrong_tail_is_still_refused(tail: str) -> None:
         "SELECT MAX(v) FROM t CROSS JOIN S [RANGE 5 minutes]",
     ],
 )
-def test_an_element_is_no_window(text: str) -> None:
+def test_an_element_of_an_array_or_a_map_is_not_a_window(text: str) -> None:
     query = parse(text)
     assert len(query.windows) == 1
     assert print_query(query) == text
 
 
-def test_a_window_stands_behind_a_name_in_any_way_of_reading() -> None:
+def test_a_window_must_follow_the_name_of_a_stream() -> None:
     for text in (
         "FROM S [RANGE 5 minutes] SELECT MAX(v)",
         "SELECT MAX(v) FROM t, S [RANGE 5 minutes]",

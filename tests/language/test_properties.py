@@ -1,4 +1,4 @@
-"""parse ∘ print is the identity, whatever the query."""
+"""parse ∘ print is the identity for every query."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +45,7 @@ precisions = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(bodies, windows, precisions, st.booleans())
-def test_what_is_printed_parses_to_the_same_query(
+def test_a_printed_query_parses_to_the_same_query(
     body: str, window: Window, precision: Precision | None, with_error: bool
 ) -> None:
     bare = parse(body)
@@ -58,7 +58,7 @@ def test_what_is_printed_parses_to_the_same_query(
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(st.sampled_from("[]%,'`() \nRANGESLIDWTfromselect0123456789.*+-;"), max_size=80))
-def test_no_text_breaks_the_parser(text: str) -> None:
+def test_every_text_is_parsed_or_refused(text: str) -> None:
     try:
         parse(f"SELECT MAX(v) FROM S {text}")
     except QueryTextError as error:

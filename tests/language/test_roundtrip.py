@@ -1,4 +1,4 @@
-"""What reaches Spark is what was written, or the text is refused."""
+"""Spark receives the query as it was written, or the query is refused."""
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +8,7 @@ from slackwater.errors import QueryTextError
 from slackwater.language import parse, print_query, spark_sql
 
 WINDOW = "FROM S [RANGE 5 minutes]"
-KEPT = [
+UNCHANGED = [
     "NOW() - INTERVAL '1' DAY '2' HOURS",
     "a + INTERVAL '1' DAY + 1",
     "INTERVAL '1 02:03' DAY TO MINUTE",
@@ -63,7 +63,7 @@ KEPT = [
     "a[0].b['c']",
     "(a - (b - c)) DIV d % e",
 ]
-SAID_OTHERWISE = {
+NORMALIZED = {
     "now() - INTERVAL 1 DAY 2 HOURS": "NOW() - INTERVAL '1' DAY '2' HOURS",
     "-INTERVAL 1 HOUR 2 MINUTES 3 SECONDS": "-INTERVAL '1' HOUR '2' MINUTES '3' SECONDS",
     "'a' \"b\" r'\\c'": "'ab\\\\c'",
@@ -81,25 +81,25 @@ SAID_OTHERWISE = {
     "substr(a FROM 2 FOR 3)": "SUBSTRING(a, 2, 3)",
     ".5 + 2l": "0.5 + 2L",
 }
-LOST = {
+CHANGED_BY_SQLGLOT = {
     "CAST(a AS DATETIME)": "DATETIME",
     "a AT TIME ZONE 'UTC'": "AT",
 }
 
 
-@pytest.mark.parametrize("expression", KEPT)
-def test_a_call_stays_as_written(expression: str) -> None:
+@pytest.mark.parametrize("expression", UNCHANGED)
+def test_an_expression_is_printed_as_written(expression: str) -> None:
     text = f"SELECT {expression} AS found {WINDOW}"
     assert print_query(parse(text)) == text
 
 
-@pytest.mark.parametrize(("written", "printed"), SAID_OTHERWISE.items())
-def test_what_is_printed_otherwise_means_the_same(written: str, printed: str) -> None:
+@pytest.mark.parametrize(("written", "printed"), NORMALIZED.items())
+def test_a_synonym_is_printed_in_its_normal_form(written: str, printed: str) -> None:
     assert print_query(parse(f"SELECT {written} AS found {WINDOW}")) == f"SELECT {printed} AS found {WINDOW}"
 
 
-@pytest.mark.parametrize(("expression", "word"), LOST.items())
-def test_what_would_change_is_refused_where_it_stands(expression: str, word: str) -> None:
+@pytest.mark.parametrize(("expression", "word"), CHANGED_BY_SQLGLOT.items())
+def test_an_expression_that_would_change_is_refused(expression: str, word: str) -> None:
     with pytest.raises(QueryTextError, match="unfaithful-sql") as refused:
         parse(f"SELECT COUNT(*),\n  {expression} AS found {WINDOW}")
     *_, line, carets = str(refused.value).splitlines()
@@ -113,7 +113,7 @@ CLAUSES = [
     "SELECT * FROM S TABLESAMPLE (10 PERCENT) REPEATABLE (5)",
     "SELECT a FROM S ORDER BY a DESC, b NULLS LAST",
 ]
-CLAUSES_SAID_OTHERWISE = {
+NORMALIZED_CLAUSES = {
     "SELECT ALL a FROM S UNION DISTINCT SELECT b FROM T": "SELECT a FROM S UNION SELECT b FROM T",
     "SELECT * FROM VALUES 1, 2 AS t(x)": "SELECT * FROM VALUES (1), (2) AS t(x)",
     "SELECT a FROM S ORDER BY a NULLS FIRST, b DESC NULLS LAST": "SELECT a FROM S ORDER BY a, b DESC",
@@ -122,8 +122,8 @@ CLAUSES_SAID_OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize(("written", "printed"), [*zip(CLAUSES, CLAUSES, strict=True), *CLAUSES_SAID_OTHERWISE.items()])
-def test_a_clause_stays_as_written(written: str, printed: str) -> None:
+@pytest.mark.parametrize(("written", "printed"), [*zip(CLAUSES, CLAUSES, strict=True), *NORMALIZED_CLAUSES.items()])
+def test_a_clause_is_printed_as_written_or_in_its_normal_form(written: str, printed: str) -> None:
     assert print_query(parse(written)) == printed
 
 
@@ -145,7 +145,7 @@ expressions = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(expressions)
-def test_whatever_is_accepted_is_printed_as_it_was_understood(expression: str) -> None:
+def test_every_accepted_expression_parses_again_to_the_same_query(expression: str) -> None:
     try:
         query = parse(f"SELECT {expression} AS found {WINDOW}")
     except QueryTextError:

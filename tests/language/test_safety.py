@@ -1,4 +1,4 @@
-"""Functions that run code are refused, however they are hidden."""
+"""Functions that run code are refused in every hiding place."""
 
 import pytest
 
@@ -57,7 +57,7 @@ STATEMENTS = {
 
 @pytest.mark.parametrize(("text", "word"), STATEMENTS.items())
 @pytest.mark.parametrize("allow_code", [False, True])
-def test_only_queries_are_taken(text: str, word: str, allow_code: bool) -> None:
+def test_other_statements_are_refused(text: str, word: str, allow_code: bool) -> None:
     with pytest.raises(QueryTextError, match="not-a-query") as refused:
         parse(text, allow_code=allow_code)
     *_, line, carets = str(refused.value).splitlines()
@@ -65,8 +65,8 @@ def test_only_queries_are_taken(text: str, word: str, allow_code: bool) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\\", "'", "''", "\\'", "`"])
-def test_no_text_ends_early(end: str) -> None:
-    """What a text, a key or a name holds is printed so that it ends where it ended."""
+def test_quotes_in_strings_and_names_are_escaped(end: str) -> None:
+    """Strings, keys and names print so that their content cannot end them early and continue as SQL."""
     text = f"{end}], reflect('a"
     string, name = text.replace("\\", "\\\\").replace("'", "\\'"), text.replace("`", "``")
     query = parse(
@@ -77,11 +77,11 @@ def test_no_text_ends_early(end: str) -> None:
     assert [part.name for part in path.expressions] == [text, text]
 
 
-def test_a_name_in_a_text_is_no_code() -> None:
+def test_aliases_and_strings_are_not_code() -> None:
     parse("SELECT MAX(v) AS reflect FROM S [RANGE 5 minutes] WHERE k = 'java_method'")
 
 
-def test_the_caller_may_allow_it() -> None:
+def test_the_caller_may_allow_code() -> None:
     parse("SELECT reflect('a', 'b')", allow_code=True)
 
 
@@ -94,7 +94,7 @@ VARIABLES = [
 
 
 @pytest.mark.parametrize("text", VARIABLES)
-def test_what_spark_would_replace_in_the_text_is_refused(text: str) -> None:
+def test_variables_that_spark_substitutes_are_refused(text: str) -> None:
     with pytest.raises(QueryTextError, match="variable-in-query") as refused:
         parse(text)
     if "${" in text:

@@ -1,4 +1,4 @@
-"""How aggregates are known and taken apart: by any name, with all that may stand behind a call."""
+"""Aggregates are recognized by any name and with any modifier, and decomposed for panes."""
 
 import pytest
 from sqlglot import exp
@@ -17,7 +17,7 @@ def aggregate(call: str, window: str = SLIDING) -> Aggregate:
     return found
 
 
-def test_every_aggregate_of_spark_is_known() -> None:
+def test_every_aggregate_of_spark_is_recognized() -> None:
     def called(name: str) -> exp.Expr:
         call: exp.Expr
         arguments = "x, y" if name.startswith(("corr", "covar", "regr", "max_by", "min_by")) else "x"
@@ -31,7 +31,7 @@ def test_every_aggregate_of_spark_is_known() -> None:
 
 
 @pytest.mark.parametrize("text", ["x LIKE ANY ('a', 'b')", "x ILIKE ANY ('a')"])
-def test_any_of_a_list_is_no_aggregate(text: str) -> None:
+def test_like_any_is_not_an_aggregate(text: str) -> None:
     query = parse(f"SELECT {text}")
     assert not any(is_aggregate(node) for node in query.select.walk())
 
@@ -55,7 +55,7 @@ def test_any_of_a_list_is_no_aggregate(text: str) -> None:
         ("APPROX_COUNT_DISTINCT(v, 0.05)", "HLL_SKETCH_AGG(IF((v) IS NULL, NULL, XXHASH64(v)), 9)"),
     ],
 )
-def test_what_is_merged(call: str, lift: str) -> None:
+def test_lift_of_mergeable_aggregates(call: str, lift: str) -> None:
     found = aggregate(call)
     assert [part.lift for part in found.parts] == [lift]
 
@@ -73,7 +73,7 @@ def test_what_is_merged(call: str, lift: str) -> None:
         ("LISTAGG(v, ', ')", "LISTAGG(v, ', ')"),
     ],
 )
-def test_what_is_not_merged_goes_by_the_plain_route(call: str, plain: str) -> None:
+def test_unmergeable_aggregates_take_the_plain_route(call: str, plain: str) -> None:
     found = aggregate(call)
     assert not found.mergeable and found.plain == plain
     plan = make_plan(parse(f"SELECT 1 + {call} AS a FROM S {SLIDING}"))
@@ -82,17 +82,17 @@ def test_what_is_not_merged_goes_by_the_plain_route(call: str, plain: str) -> No
 
 @pytest.mark.parametrize("call", ["LAST(v, b)", "FIRST(v, 1 = 1) FILTER (WHERE w)", "ANY_VALUE(v, NULL)"])
 @pytest.mark.parametrize("window", [SLIDING, "[RANGE 5 minutes WATTR ts]"])
-def test_whether_nulls_are_skipped_must_be_known(call: str, window: str) -> None:
+def test_skipping_of_nulls_must_be_a_literal(call: str, window: str) -> None:
     with pytest.raises(QueryTextError, match="unsure-nulls"):
         aggregate(call, window)
 
 
-def test_a_brace_in_an_argument_is_a_brace() -> None:
+def test_braces_in_an_argument_are_kept() -> None:
     lower = aggregate("PERCENTILE_APPROX(v, IF('{0}' = '}', 0.5, 0.1))").lower
     assert "IF('{0}' = '}', 0.5, 0.1)" in lower and "KLL_SKETCH_GET_N_DOUBLE(part_0_0)" in lower
 
 
-def test_count_of_several_columns_takes_rows_in_which_none_is_null() -> None:
+def test_count_of_several_columns_ignores_rows_with_a_null() -> None:
     per_row = aggregate("COUNT(a, b)", "[RANGE 5 minutes WATTR ts]")
     assert per_row.operator == (("count", "IF((a) IS NULL OR (b) IS NULL, NULL, 1D)"),)
     shed = aggregate("COUNT(a, b)", "[RANGE 5 minutes SLIDE 1 minute WATTR ts DELAY 1 second]")
@@ -108,7 +108,7 @@ def test_count_of_several_columns_takes_rows_in_which_none_is_null() -> None:
         ("[RANGE 5 minutes SLIDE 1 minute DELAY 1 second]", "star"),
     ],
 )
-def test_count_of_all_columns_is_refused_where_each_would_be_looked_at(window: str, condition: str) -> None:
+def test_count_of_a_star_is_refused_by_the_operator_and_under_shedding(window: str, condition: str) -> None:
     assert aggregate("COUNT(S.*)").mergeable
     with pytest.raises(QueryTextError, match=condition):
         aggregate("COUNT(S.*)", window)

@@ -1,4 +1,4 @@
-"""Names of a user's choice stay names, whatever they hold: none ends early and goes on as SQL."""
+"""Names chosen by the user are quoted, so that they cannot end early and continue as SQL."""
 
 import pytest
 import sqlglot
@@ -19,15 +19,15 @@ def shape_of(text: str) -> Shape:
     return shape
 
 
-def test_the_alias_of_a_stream_stays_an_alias() -> None:
+def test_the_alias_of_a_stream_is_quoted() -> None:
     shape = shape_of(f"SELECT LAST(v) FROM S {WINDOW} AS {quoted(EVIL)}")
-    said = sqlglot.parse_one(f"SELECT {shape.plain_outputs[0][1]} {shape.source.fill('v')}", read="spark")
-    assert [table.alias for table in said.find_all(exp.Table)] == [EVIL]
-    assert not list(said.find_all(exp.Anonymous))
+    tree = sqlglot.parse_one(f"SELECT {shape.plain_outputs[0][1]} {shape.source.fill('v')}", read="spark")
+    assert [table.alias for table in tree.find_all(exp.Table)] == [EVIL]
+    assert not list(tree.find_all(exp.Anonymous))
 
 
 @pytest.mark.parametrize("inside", ["'slot'", "`slot`", "'slackwater_stream'", "`slot_`", "'v'"])
-def test_no_text_is_taken_for_the_place_of_the_stream(inside: str) -> None:
+def test_no_text_is_mistaken_for_the_placeholder(inside: str) -> None:
     shape = shape_of(f"SELECT COUNT(*) FROM names AS n JOIN S {WINDOW} AS s ON n.a = {inside}")
     assert shape.source.fill("view") == f"FROM names AS n JOIN view AS `s` ON n.a = {inside}"
     shape = shape_of(f"WITH w AS (SELECT COUNT(*) AS n FROM S {WINDOW}) SELECT {inside}, n FROM w")
@@ -35,18 +35,18 @@ def test_no_text_is_taken_for_the_place_of_the_stream(inside: str) -> None:
     assert shape.outer.fill("view") == f"WITH w AS (SELECT * FROM view) SELECT {inside}, n FROM w"
 
 
-def test_the_windowing_attribute_may_be_called_anything() -> None:
+def test_the_windowing_attribute_is_quoted() -> None:
     query = parse(f"SELECT LAST(v) FROM S [RANGE 5 minutes SLIDE 1 minute WATTR {quoted('t`s')}]")
     (last,), _ = decompose_select(query, query.windowed()[0][0], "t`s")
     assert last.parts[0].lift == "MAX(NAMED_STRUCT('at', `S`.`t``s`, 'value', v))"
 
 
-def test_an_output_without_a_name_is_named_as_spark_names_it() -> None:
+def test_an_output_without_alias_gets_the_name_that_spark_gives() -> None:
     shape = shape_of(f"SELECT MAX(`a b`), SUM(s.`c d`) FROM S {WINDOW} AS s")
     assert [name for name, _ in shape.outputs] == ["max(a b)", "sum(s.c d)"]
 
 
-def test_columns_are_spelled_as_the_stream_spells_them() -> None:
+def test_columns_get_the_spelling_of_the_stream() -> None:
     catalog = Catalog.from_sql("CREATE TABLE S (ts TIMESTAMP, At TIMESTAMP, host STRING, `a b` STRING)")
     window = make_plan(
         parse("SELECT COUNT(*) FROM s [RANGE 1 minute WATTR TS ARRIVAL at SOURCE HOST, `A B`]"), catalog
@@ -54,7 +54,7 @@ def test_columns_are_spelled_as_the_stream_spells_them() -> None:
     assert (window.attribute, window.arrival, window.sources) == ("ts", "At", ("host", "a b"))
 
 
-def test_a_stream_may_be_in_a_database_and_in_quotes() -> None:
+def test_the_name_of_a_stream_may_have_a_database_and_quotes() -> None:
     plan = make_plan(parse(f"SELECT db.S.k, COUNT(*) FROM db.S {WINDOW} WHERE db.S.v > 1 GROUP BY db.S.k"))
     assert plan.stream == "db.S" and plan.shape is not None
     assert (plan.shape.keys, plan.shape.source.fill("view")) == (("S.k",), "FROM view AS `S` WHERE S.v > 1")

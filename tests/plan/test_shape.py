@@ -1,4 +1,4 @@
-"""How a SELECT is taken apart: keys by any of their names, aliases in HAVING, aggregates once."""
+"""Decomposition of a SELECT: keys, aggregates, outputs, HAVING, and what is refused."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_a_key_may_be_an_expression() -> None:
     assert [sql for _, sql in shape.outputs] == ["__sw_key_0", "1 + (aggregate_0)"]
 
 
-def test_a_key_is_known_in_any_case_and_by_its_fields() -> None:
+def test_a_key_matches_in_any_case_and_by_its_fields() -> None:
     _, shape = plan_of(
         f"SELECT UPPER(`Sensor`), payload.kind, s.payload.more.x, COUNT(*) FROM S {WINDOW} AS s "
         "GROUP BY upper(sensor), s.payload"
@@ -52,7 +52,7 @@ def test_a_key_is_known_in_any_case_and_by_its_fields() -> None:
     ]
 
 
-def test_a_hint_about_a_join_stays_with_the_join() -> None:
+def test_join_hints_are_kept() -> None:
     _, shape = plan_of(
         "WITH n AS (SELECT * FROM names) "
         f"SELECT /*+ broadcast(n), MERGE(S, n) */ COUNT(*) FROM S {WINDOW} JOIN n USING (k)"
@@ -69,7 +69,7 @@ def test_a_hint_about_a_join_stays_with_the_join() -> None:
         ("MERGE(n), rebalance", "rebalance"),
     ],
 )
-def test_a_hint_that_moves_results_is_refused(hint: str, word: str) -> None:
+def test_repartitioning_hints_are_refused(hint: str, word: str) -> None:
     with pytest.raises(QueryTextError, match="not-in-a-stream") as refused:
         make_plan(parse(f"SELECT /*+ {hint} */ COUNT(*) FROM S {WINDOW}"))
     *_, line, carets = str(refused.value).splitlines()
@@ -87,13 +87,13 @@ def test_an_aggregate_that_is_used_twice_is_computed_once() -> None:
     assert [aggregate.sql for aggregate in plan.aggregates] == ["SUM(v)", "COUNT(*)"]
 
 
-def test_the_query_around_the_window_keeps_its_place() -> None:
+def test_the_outer_query_reads_the_result() -> None:
     _, shape = plan_of(f"WITH w AS (SELECT COUNT(*) AS n FROM S {WINDOW}) SELECT n + 1 FROM w WHERE n > 2")
     assert shape.outer is not None
     assert shape.outer.fill("result") == "WITH w AS (SELECT * FROM result) SELECT n + 1 FROM w WHERE n > 2"
 
 
-def test_joins_and_where_stay_sparks() -> None:
+def test_joins_and_where_are_kept_in_the_source() -> None:
     _, shape = plan_of(
         f"SELECT COUNT(*) FROM S {WINDOW} JOIN n ON n.id = S.id WHERE v > 1 AND n.x IN (SELECT y FROM z)"
     )
@@ -102,25 +102,25 @@ def test_joins_and_where_stay_sparks() -> None:
     )
 
 
-def test_first_and_last_go_by_the_windowing_attribute_on_either_route() -> None:
+def test_last_uses_the_windowing_attribute_on_the_plain_route() -> None:
     plan, shape = plan_of(f"SELECT LAST(v), PERCENTILE(v, 0.5) FROM S {WINDOW}")
     assert not plan.in_panes
     assert shape.plain_outputs[0][1] == "(MAX(NAMED_STRUCT('at', `S`.`ts`, 'value', v)).value)"
 
 
 @pytest.mark.parametrize("text", ["SUM(DISTINCT v)", "COUNT(DISTINCT v, w)"])
-def test_what_spark_cannot_do_over_a_stream_is_refused(text: str) -> None:
+def test_distinct_aggregates_are_refused(text: str) -> None:
     with pytest.raises(QueryTextError, match="not-in-a-stream"):
         make_plan(parse(f"SELECT {text} FROM S {WINDOW}"))
 
 
-def test_within_an_aggregate_a_name_is_the_inputs() -> None:
+def test_a_name_in_an_aggregate_is_a_column_of_the_input() -> None:
     plan, shape = plan_of(f"SELECT sensor, MAX(value) AS value FROM S {WINDOW} GROUP BY sensor HAVING MAX(value) > 3")
     assert [aggregate.sql for aggregate in plan.aggregates] == ["MAX(value)"]
     assert shape.having == "(aggregate_0) > 3"
 
 
-def test_a_query_within_the_query_is_left_alone() -> None:
+def test_subqueries_are_not_rewritten() -> None:
     plan, shape = plan_of(
         f"SELECT COUNT(*) AS n, (SELECT MAX(x) FROM names) AS most FROM S {WINDOW} "
         "HAVING COUNT(*) > (SELECT COUNT(*) FROM names)"
@@ -143,7 +143,7 @@ def test_a_static_cte_may_be_joined(text: str) -> None:
     assert shape.source.fill("stream") == ("FROM stream AS `S` JOIN (SELECT * FROM names) AS `n` ON n.id = S.id")
 
 
-def test_a_cte_is_written_out_with_what_it_reads_itself() -> None:
+def test_a_cte_is_inlined_with_the_ctes_it_reads() -> None:
     _, shape = plan_of(
         "WITH names AS (SELECT * FROM names), n(a) AS (SELECT id FROM names) "
         f"SELECT COUNT(*) FROM S {WINDOW} JOIN n AS m ON m.a = S.id HAVING COUNT(*) > (SELECT COUNT(*) FROM names)"
@@ -164,7 +164,7 @@ def test_a_recursive_cte_is_refused() -> None:
 
 
 def refused(text: str, condition: str, at: str) -> None:
-    """The refusal points at the last place of ``at``."""
+    """Assert that the query is refused, and that the error points at the last occurrence of ``at``."""
     with pytest.raises(QueryTextError) as found:
         make_plan(parse(text))
     assert found.value.condition == condition
@@ -172,7 +172,7 @@ def refused(text: str, condition: str, at: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "behind", "at"),
+    ("selected", "rest", "at"),
     [
         ("'limit', COUNT(*)", "LIMIT 3", "LIMIT 3"),
         ("COUNT(DISTINCT a), SUM(DISTINCT b)", "", "DISTINCT b"),
@@ -187,8 +187,8 @@ def refused(text: str, condition: str, at: str) -> None:
         ("DISTINCT COUNT(*)", "", "SELECT DISTINCT"),
     ],
 )
-def test_what_cannot_stand_beside_a_window_is_pointed_at(before: str, behind: str, at: str) -> None:
-    refused(f"SELECT {before} FROM S {WINDOW} {behind}".strip(), "not-in-a-stream", at)
+def test_unsupported_clauses_are_refused(selected: str, rest: str, at: str) -> None:
+    refused(f"SELECT {selected} FROM S {WINDOW} {rest}".strip(), "not-in-a-stream", at)
 
 
 @pytest.mark.parametrize(
@@ -207,22 +207,22 @@ def test_what_cannot_stand_beside_a_window_is_pointed_at(before: str, behind: st
         ("MAX(v) AS window_end", "", "reserved-name", "MAX(v)"),
     ],
 )
-def test_what_has_no_meaning_is_pointed_at(selected: str, group: str, condition: str, at: str) -> None:
+def test_undetermined_columns_and_keys_are_refused(selected: str, group: str, condition: str, at: str) -> None:
     refused(f"SELECT {selected} FROM S {WINDOW} AS s {group}", condition, at)
 
 
-def test_columns_of_a_stream_cannot_be_renamed() -> None:
+def test_renaming_the_columns_of_a_stream_is_refused() -> None:
     refused(f"SELECT COUNT(*) FROM S {WINDOW} AS s(a, b)", "renamed-columns", "a, b")
 
 
-def test_the_window_may_come_out_under_another_name() -> None:
+def test_columns_of_the_window_may_be_renamed() -> None:
     _, shape = plan_of(
         f"SELECT window_start, s.window_end AS t, window_end - window_start AS length, MAX(v) AS m FROM S {WINDOW} AS s"
     )
     assert shape.outputs == (("t", "window_end"), ("length", "window_end - window_start"), ("m", "(aggregate_0)"))
 
 
-def test_a_key_of_the_window_alone_is_no_key() -> None:
+def test_keys_that_depend_on_the_window_only_are_dropped() -> None:
     _, shape = plan_of(
         f"SELECT DATE(window_end) AS day, COUNT(*) FROM S {WINDOW} GROUP BY DATE(window_end), window_end"
     )
@@ -230,7 +230,7 @@ def test_a_key_of_the_window_alone_is_no_key() -> None:
 
 
 @pytest.mark.parametrize("known", [(), ("ts", "sensor")])
-def test_a_column_goes_before_an_output_of_its_name(known: tuple[str, ...]) -> None:
+def test_a_column_takes_precedence_over_an_output_in_group_by(known: tuple[str, ...]) -> None:
     query = parse(f"SELECT UPPER(sensor) AS sensor, COUNT(*) FROM S {WINDOW} GROUP BY sensor HAVING sensor > 'B'")
     _, shape = decompose_select(query, query.windowed()[0][0], "ts", columns=known)
     assert shape is not None and shape.keys == ("sensor",)
@@ -238,7 +238,7 @@ def test_a_column_goes_before_an_output_of_its_name(known: tuple[str, ...]) -> N
     assert shape.having == "(UPPER(__sw_key_0)) > 'B'"
 
 
-def test_a_column_that_is_only_known_from_the_schema_goes_first_too() -> None:
+def test_a_column_known_from_the_schema_takes_precedence_too() -> None:
     query = parse(f"SELECT v % 2 AS sensor, COUNT(*) FROM S {WINDOW} GROUP BY sensor")
     table = query.windowed()[0][0]
     _, unknown = decompose_select(query, table, "ts")
@@ -247,12 +247,12 @@ def test_a_column_that_is_only_known_from_the_schema_goes_first_too() -> None:
         decompose_select(query, table, "ts", columns=["v", "Sensor"])
 
 
-def test_an_output_may_name_one_before_it() -> None:
+def test_an_output_may_use_an_earlier_one() -> None:
     _, shape = plan_of(f"SELECT COUNT(*) AS n, n * 2 AS twice, FILTER(COLLECT_LIST(v), x -> x > n) FROM S {WINDOW}")
     assert [sql for _, sql in shape.outputs[:2]] == ["(aggregate_0)", "((aggregate_0)) * 2"]
 
 
-def test_without_a_window_the_query_is_sparks_own() -> None:
+def test_a_query_without_a_window_is_not_decomposed() -> None:
     plan = make_plan(
         parse("SELECT k, SUM(DISTINCT v) FROM S [DRATIO 1% WATTR ts] LATERAL VIEW EXPLODE(a) t AS k GROUP BY k")
     )

@@ -1,4 +1,4 @@
-"""SLACK alone is a fixed buffer, with DRATIO a cap; SLACK 0 with DRATIO asks for punctuations (Kim 2007, Section 4)."""
+"""SLACK alone is a fixed buffer, with DRATIO a cap; SLACK 0 with DRATIO means punctuations (Kim 2007, Section 4)."""
 
 import math
 
@@ -13,24 +13,24 @@ def planned(clauses: str) -> Plan:
 
 
 @pytest.mark.parametrize("rows", [0, 10])
-def test_alone_it_is_a_fixed_buffer(rows: int) -> None:
+def test_slack_in_rows_alone_is_a_fixed_buffer(rows: int) -> None:
     plan = planned(f"SLACK {rows}")
     assert (plan.method, plan.method_options) == ("fixed-slack", {"slack_rows": rows})
 
 
-def test_alone_as_a_time_it_is_the_wait() -> None:
-    for said, wait_ms in (("0 seconds", 0), ("5 seconds", 5000)):
-        promise = planned(f"SLACK {said}").promise
+def test_slack_as_a_time_alone_is_the_wait() -> None:
+    for slack, wait_ms in (("0 seconds", 0), ("5 seconds", 5000)):
+        promise = planned(f"SLACK {slack}").promise
         assert (promise.min_wait_ms, promise.max_wait_ms) == (wait_ms, wait_ms)
 
 
-def test_with_a_drop_ratio_it_caps() -> None:
+def test_slack_with_a_drop_ratio_is_a_cap() -> None:
     assert planned("SLACK 10 DRATIO 1%").method_options == {"slack_rows": 10}
     assert planned("SLACK 5 seconds DRATIO 1%").promise.max_wait_ms == 5000
 
 
 @pytest.mark.parametrize("slack", ["0", "0 tuples", "0 seconds"])
-def test_nothing_with_a_drop_ratio_caps_nothing(slack: str) -> None:
+def test_zero_slack_with_a_drop_ratio_sets_no_cap(slack: str) -> None:
     plan = planned(f"SLACK {slack} DRATIO 1%")
     assert plan.method_options == {} and plan.promise.max_wait_ms == math.inf
     assert "punctuation mode" in explain(plan)

@@ -113,7 +113,12 @@ class _ClauseParser:
         number = self._number(keyword)
         unit = self._peek()
         if unit is None or unit.kind != "word" or unit.word in _READERS:
-            self._refuse(number, "missing-unit", f"{keyword.word} {number.text} has no unit", "write 2 seconds")
+            self._refuse(
+                number,
+                "missing-unit",
+                f"{keyword.word} {number.text} has no unit",
+                f"write {keyword.word} {number.text} seconds",
+            )
         self.at += 1
         return self._time(number, unit)
 

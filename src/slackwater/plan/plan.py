@@ -102,11 +102,9 @@ class Plan:
         A pane that is in n windows is copied n times. With segments of m windows it is copied m + n/m times, which is
         smallest for m = √n. Segments need a further aggregation, which pays off only if windows overlap a lot.
         """
-        return (
-            round(math.sqrt(self.windows_per_row))
-            if self.in_panes and self.windows_per_row >= _MIN_WINDOWS_FOR_SEGMENTS
-            else 0
-        )
+        if not self.in_panes or self.windows_per_row < _MIN_WINDOWS_FOR_SEGMENTS:
+            return 0
+        return round(math.sqrt(self.windows_per_row))
 
     @property
     def panes_where_read(self) -> bool:

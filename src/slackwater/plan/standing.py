@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -189,24 +190,19 @@ class _Decomposer:
 
     def _weight(self, product: exp.Expr) -> tuple[str, str]:
         """Return the weight in a product of weight and value, and the value's column."""
-        factors: list[exp.Expr] = []
-        in_numerator: list[bool] = []
-        _collect_factors(product, True, factors, in_numerator)
-        values = [at for at, factor in enumerate(factors) if self._is_value(factor)]
-        if len(values) != 1 or not in_numerator[values[0]]:
+        factors = list(_factors(product))
+        values = [at for at, (factor, _) in enumerate(factors) if self._is_value(factor)]
+        if len(values) != 1 or not factors[values[0]][1]:
             named = self.value or "the stream's value"
             self._refuse(f"{spark_sql(product)} is not {named} times a weight", "write SUM(weight * value)")
-        value = factors[values[0]]
-        rest = [pair for at, pair in enumerate(zip(factors, in_numerator, strict=True)) if at != values[0]]
-        for factor, _ in rest:
-            for column in factor.find_all(exp.Column):
-                if self._on_stream(column):
-                    self._refuse(
-                        f"{spark_sql(column)} belongs to the stream and cannot be a weight", "join a table of weights"
-                    )
+        value, _ = factors.pop(values[0])
+        for column in (column for factor, _ in factors for column in factor.find_all(exp.Column)):
+            if self._on_stream(column):
+                problem = f"{spark_sql(column)} belongs to the stream and cannot be a weight"
+                self._refuse(problem, "join a table of weights")
         weight = "1.0D"
-        for factor, up in rest:
-            weight += f" {'*' if up else '/'} ({self._unqualified(factor)})"
+        for factor, multiplied in factors:
+            weight += f" {'*' if multiplied else '/'} ({self._unqualified(factor)})"
         return weight, value.name
 
     def _is_value(self, factor: exp.Expr) -> bool:
@@ -277,17 +273,15 @@ class _Decomposer:
         raise position_error(self.query, position, "not-standing", problem, remedy)
 
 
-def _collect_factors(part: exp.Expr, up: bool, factors: list[exp.Expr], in_numerator: list[bool]) -> None:
-    """Append the factors of a product to ``factors``, and to ``in_numerator`` whether each is multiplied."""
+def _factors(part: exp.Expr, multiplied: bool = True) -> Iterator[tuple[exp.Expr, bool]]:
+    """Yield the factors of a product, and whether each is multiplied rather than divided by."""
     if isinstance(part, exp.Paren):
-        _collect_factors(part.this, up, factors, in_numerator)
+        yield from _factors(part.this, multiplied)
     elif isinstance(part, exp.Mul | exp.Div):
-        _collect_factors(part.left, up, factors, in_numerator)
-        _collect_factors(part.right, up == isinstance(part, exp.Mul), factors, in_numerator)
+        yield from _factors(part.left, multiplied)
+        yield from _factors(part.right, multiplied == isinstance(part, exp.Mul))
     elif isinstance(part, exp.Neg):
-        factors.append(exp.Literal.number(-1))
-        in_numerator.append(True)
-        _collect_factors(part.this, up, factors, in_numerator)
+        yield exp.Literal.number(-1), True
+        yield from _factors(part.this, multiplied)
     else:
-        factors.append(part)
-        in_numerator.append(up)
+        yield part, multiplied

@@ -1,4 +1,4 @@
--- The paper prints its queries in words; this is how they are said here.
+-- The paper gives its queries in words; each comment quotes one.
 -- "Return the maximum value of my stock portfolio in the last hour"
 SELECT MAX(value) FROM Portfolio [RANGE 1 hour] WITHIN 0.5 CONFIDENCE 95%
 ;
