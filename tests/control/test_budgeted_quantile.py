@@ -169,7 +169,7 @@ def stall_guard(speed: float) -> StallGuard:
 
 @pytest.mark.parametrize(("speed", "limited"), [(1.0, False), (0.0, True)])
 def test_stall_guard_limits_only_a_stream_that_stands_still(speed: float, limited: bool) -> None:
-    heartbeat = stall_guard(speed).hold(30.0, 64.0, 100.0, 0.001, 0.0)
+    heartbeat = stall_guard(speed).limit(30.0, 64.0, 100.0, 0.001, 0.0)
     assert (heartbeat < 30.0) == limited
 
 
@@ -178,7 +178,7 @@ def test_stall_guard_assumes_a_standstill_if_the_balance_does_not_cover_enough_r
     speed: float, balance: float, limited: bool
 ) -> None:
     # half a wait of 10 contains only 5 rows
-    heartbeat = stall_guard(speed).hold(43.5, 64.0, 10.0, 0.001, balance)
+    heartbeat = stall_guard(speed).limit(43.5, 64.0, 10.0, 0.001, balance)
     assert (heartbeat < 43.5) == limited
 
 
@@ -195,12 +195,12 @@ def test_source_that_was_always_slow_has_not_stalled() -> None:
     for k in range(300):
         fronts.observe(np.array([k - 50.0, k - 1.0]), None, np.array([0, 1]), float(k), 10.0)
     at = {"wait": 10.0, "balance": 1_000.0, "usual": 5.0, "idle_after": 1_000.0}
-    assert fronts.lowest_binding(now=299.0, **at)[0] == math.inf
+    assert fronts.lowest_limit(now=299.0, **at)[0] == math.inf
     # it still limits the heartbeat if the balance does not cover its rows of one wait
-    assert fronts.lowest_binding(now=299.0, **{**at, "balance": 1.0}) == (249.0, 0)
+    assert fronts.lowest_limit(now=299.0, **{**at, "balance": 1.0}) == (249.0, 0)
     # it was cut off and comes back with old rows
     fronts.observe(np.array([250.0]), None, np.array([0]), 400.0, 10.0)
-    assert fronts.lowest_binding(now=400.0, **at) == (250.0, 0)
+    assert fronts.lowest_limit(now=400.0, **at) == (250.0, 0)
 
 
 def test_slow_source_counts_as_stalled_until_it_is_known_to_be_slow() -> None:
@@ -208,7 +208,7 @@ def test_slow_source_counts_as_stalled_until_it_is_known_to_be_slow() -> None:
     limits = []
     for k in range(300):
         fronts.observe(np.array([k - 50.0, k - 1.0]), None, np.array([0, 1]), float(k), 10.0)
-        limits.append(fronts.lowest_binding(float(k), 10.0, 1_000.0, 5.0, 1_000.0)[0] < math.inf)
+        limits.append(fronts.lowest_limit(float(k), 10.0, 1_000.0, 5.0, 1_000.0)[0] < math.inf)
     assert all(limits[:10])
     assert not any(limits[200:])
 

@@ -166,7 +166,7 @@ def test_new_source_counts_as_silent_since_the_start_of_the_stream() -> None:
             fronts.observe(np.array([clock]), None, np.array([1]), clock, 10.0)
             if clock == first:
                 fronts.observe(np.full(300, clock), None, np.zeros(300, dtype=np.int64), clock, 10.0)
-            limit, source = fronts.hold_for_silent(clock - 10.0, clock, 10.0, 5.0, 1_000.0)
+            limit, source = fronts.limit_for_silent(clock - 10.0, clock, 10.0, 5.0, 1_000.0)
             if source == 0:
                 return limit
         return math.inf

@@ -57,36 +57,40 @@ def read_recording(
         codes = (
             table.groupby(list(sources), sort=False, dropna=False, observed=True).ngroup().to_numpy().astype(np.int64)
         )
-    notes: list[str] = []
-    valid = np.isfinite(values)
-    if arrivals is not None:
-        valid &= np.isfinite(arrivals)
-    invalid = int(len(values) - np.count_nonzero(valid))
-    if invalid == len(values):
+    order = _valid_in_arrival_order(values, arrivals)
+    invalid = len(values) - len(order)
+    if not len(order):
         raise InvalidData(
             "no-valid-rows", f"{path} has no row with a valid {event_time!r}", "check the column and its type"
         )
+    notes: list[str] = []
     if invalid:
         notes.append(
             f"{invalid} of {len(values)} rows are invalid (no windowing attribute or no arrival) and were skipped"
         )
-    order = np.flatnonzero(valid)
-    if arrivals is not None and np.any(np.diff(arrivals[order]) < 0):
-        order = order[np.argsort(arrivals[order], kind="stable")]
+    if np.any(np.diff(order) < 0):
         notes.append(f"rows were not in the order of {arrival!r} and were sorted by it; ties keep the file's order")
-    clocked = is_time and arrivals is not None
-    if arrivals is not None and not clocked:
+    has_clock = is_time and arrivals is not None
+    if arrivals is not None and not has_clock:
         notes.append(
             f"{event_time!r} is a number: waits are in its unit, behind the front; {arrival!r} only orders the rows"
         )
     trace = Trace(
         path.stem,
         values[order],
-        arrivals[order] if clocked and arrivals is not None else None,
+        arrivals[order] if has_clock and arrivals is not None else None,
         None if codes is None else codes[order],
         None if punctuations is None else punctuations[order],
     )
-    return Recording(trace, "s" if clocked else "attribute", SECOND_MS if is_time else 1.0, invalid, tuple(notes))
+    return Recording(trace, "s" if has_clock else "attribute", SECOND_MS if is_time else 1.0, invalid, tuple(notes))
+
+
+def _valid_in_arrival_order(values: Floats, arrivals: Floats | None) -> NDArray[np.int64]:
+    """The positions of the valid rows in arrival order. Ties keep their order."""
+    if arrivals is None:
+        return np.flatnonzero(np.isfinite(values))
+    valid = np.flatnonzero(np.isfinite(values) & np.isfinite(arrivals))
+    return valid[np.argsort(arrivals[valid], kind="stable")]
 
 
 def read_columns(path: Path, wanted: Sequence[str]) -> pd.DataFrame:

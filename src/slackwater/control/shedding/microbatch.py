@@ -130,8 +130,8 @@ class MicroBatchController:
     def overdue(self, now_s: float) -> bool:
         """Raise the shed ratio because the running batch takes too long. Returns whether the ratio was raised.
 
-        Without this the next batch might start before the running one is committed and its decision published. It
-        would then be processed whole, and take far longer still.
+        The decision after the commit may come too late for the next batch. That batch would then be processed whole and
+        take far longer still.
         """
         late_s = self.overdue_s(now_s)
         if late_s == 0.0:

@@ -18,6 +18,9 @@ from slackwater.sim.shedding.plant import Plant
 
 Floats = NDArray[np.float64]
 
+SIGNALS = ("arrived", "admitted", "finished", "backlog", "shed_ratio", "cost_s", "headroom", "expected_delay_s")
+"""The signals that a run records, one value per control period."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
@@ -132,39 +135,45 @@ def run(law: str, setup: Setup, **options: Any) -> Outcome:
         cost=CostMonitor(setup.cost_smoothing),
         headroom=HeadroomMonitor() if assumed is None else HeadroomMonitor(assumed, fixed=True),
     )
+    signals = _run_periods(plant, controller, setup)
+    plant.drain()
+    target_of_second_s = np.array([_target_at(setup.targets, second) for second in range(int(setup.seconds) + 2)])
+    return Outcome(
+        law=law,
+        arrivals_s=setup.arrivals_s,
+        delays_s=plant.finished_s - setup.arrivals_s,
+        target_of_row_s=target_of_second_s[setup.arrivals_s.astype(np.int64)],
+        period_s=setup.period_s,
+        signals=signals,
+    )
+
+
+def _run_periods(plant: Plant, controller: SheddingController, setup: Setup) -> dict[str, Floats]:
+    """Run all control periods; returns the signals, one value per period."""
     pending = deque([ADMIT_ALL] * (setup.decision_lag + 1))
     periods = round(setup.seconds / setup.period_s)
-    names = ("arrived", "admitted", "finished", "backlog", "shed_ratio", "cost_s", "headroom", "expected_delay_s")
-    signals = {name: np.zeros(periods) for name in names}
+    signals = {name: np.zeros(periods) for name in SIGNALS}
     for period in range(periods):
         decision = pending.popleft()
         seen = plant.run_period(period * setup.period_s, (period + 1) * setup.period_s, decision)
         target_s = _target_at(setup.targets, (period + 1) * setup.period_s)
         if target_s != controller.promise.max_delay_s:
             controller.retarget(Timeliness(target_s))
-        for name, value in (
-            ("arrived", seen.arrived),
-            ("admitted", seen.admitted),
-            ("finished", seen.finished),
-            ("backlog", seen.backlog),
-            ("shed_ratio", decision.shed_ratio),
-        ):
+        next_decision = controller.step(seen)
+        pending.append(next_decision)
+        values = {
+            "arrived": seen.arrived,
+            "admitted": seen.admitted,
+            "finished": seen.finished,
+            "backlog": seen.backlog,
+            "shed_ratio": decision.shed_ratio,
+            "cost_s": controller.cost.cost_s or np.nan,
+            "headroom": controller.headroom.headroom,
+            "expected_delay_s": next_decision.expected_delay_s,
+        }
+        for name, value in values.items():
             signals[name][period] = value
-        decided = controller.step(seen)
-        pending.append(decided)
-        signals["cost_s"][period] = controller.cost.cost_s or np.nan
-        signals["headroom"][period] = controller.headroom.headroom
-        signals["expected_delay_s"][period] = decided.expected_delay_s
-    plant.drain()
-    target_of_row_s = np.array([_target_at(setup.targets, second) for second in range(int(setup.seconds) + 2)])
-    return Outcome(
-        law=law,
-        arrivals_s=setup.arrivals_s,
-        delays_s=plant.finished_s - setup.arrivals_s,
-        target_of_row_s=target_of_row_s[setup.arrivals_s.astype(np.int64)],
-        period_s=setup.period_s,
-        signals=signals,
-    )
+    return signals
 
 
 def _target_at(targets: Sequence[tuple[float, float]], second: float) -> float:

@@ -93,7 +93,7 @@ class SourceFronts:
             slots = np.searchsorted(self._known, sources)
         return slots
 
-    def lowest_binding(
+    def lowest_limit(
         self, now: float, wait: float, balance: float, usual: float, idle_after: float
     ) -> tuple[float, int]:
         """The lowest front that limits the heartbeat, and its source; infinite if no front does.
@@ -108,7 +108,7 @@ class SourceFronts:
         slot = int(np.argmin(binding))
         return float(binding[slot]), int(self._known[slot])
 
-    def hold_for_silent(
+    def limit_for_silent(
         self, heartbeat: float, now: float, wait: float, balance: float, idle_after: float
     ) -> tuple[float, int]:
         """Limit the heartbeat so that it passes a silent source by no more rows than may be risked.

@@ -51,7 +51,7 @@ LONG_GAP = 10.0
 LEAP = 100.0
 """Without a clock, a value this many waits ahead of the front is ignored until other rows confirm it."""
 CONFIRMING_ROWS = 30
-"""This many rows in a row beyond ``LEAP`` confirm it."""
+"""This many consecutive rows beyond ``LEAP`` confirm it."""
 USUAL_WAITS = 100.0
 """The usual lateness is averaged over this many waits."""
 _NUMBERS = (
@@ -291,17 +291,17 @@ class BudgetedQuantile:
     def _limit(self, heartbeat: float, now: float) -> float:
         """Lower the heartbeat to where the stream and its sources are, and note the cause."""
         balance = max(self.budget.balance, 0.0)
-        stalled = self._stall_guard.hold(heartbeat, now, self._wait, self.ratio, balance)
+        stalled = self._stall_guard.limit(heartbeat, now, self._wait, self.ratio, balance)
         if stalled < heartbeat:
             heartbeat, self.cause = stalled, Cause("standstill")
         if now <= self._stalled_until and self._stalled_at < heartbeat:
             heartbeat, self.cause = self._stalled_at, Cause("after-stall")
         if self._sources is not None:
-            front, source = self._sources.lowest_binding(now, self._wait, balance, self._usual, self.idle_after)
+            front, source = self._sources.lowest_limit(now, self._wait, balance, self._usual, self.idle_after)
             if front < heartbeat:
                 heartbeat, self.cause = front, Cause("source-behind", source)
             in_force = max(heartbeat, self._last)
-            limit, source = self._sources.hold_for_silent(in_force, now, self._wait, balance, self.idle_after)
+            limit, source = self._sources.limit_for_silent(in_force, now, self._wait, balance, self.idle_after)
             if limit < heartbeat:
                 heartbeat, self.cause = limit, Cause("source-silent", source)
         return heartbeat

@@ -48,7 +48,7 @@ class StallGuard:
         while len(self._batches) > 1 and self._rows - _rows(self._batches[0]) >= ROWS:
             self._rows -= _rows(self._batches.popleft())
 
-    def hold(self, heartbeat: float, now: float, wait: float, drop_ratio: float, balance: float) -> float:
+    def limit(self, heartbeat: float, now: float, wait: float, drop_ratio: float, balance: float) -> float:
         """Lower the heartbeat to where the stream is.
 
         Few rows do not show whether the stream moves. If the balance covers the rows that it takes to find out, the
