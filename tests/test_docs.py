@@ -18,6 +18,7 @@ from slackwater.control.disorder import method_names
 from slackwater.control.disorder.cause import Cause
 from slackwater.control.shedding import law_names
 from slackwater.language.clause import KEYWORDS
+from slackwater.spark.runtime.settings import Setting
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.metrics import metric_names
 from slackwater.watching.series_file import series_path
@@ -107,6 +108,11 @@ def test_every_cause_of_a_decision_is_explained() -> None:
     texts = [Cause(kind, source=0).text(lambda _: "…") for kind in kinds]
     assert len(texts) > 10
     assert not [text for text in texts if f"`{text}`" not in page]
+
+
+def test_every_setting_is_documented() -> None:
+    page = (DOCS / "reference" / "settings.md").read_text()
+    assert set(re.findall(r"^\| `(spark\.slackwater\.\w+)`", page, re.MULTILINE)) == {key.value for key in Setting}
 
 
 def test_every_page_is_in_the_navigation() -> None:
