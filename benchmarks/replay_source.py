@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -39,10 +38,12 @@ class _ReplayReader(DataSourceStreamReader):
         self._start_us = start_us
         self._partitions = partitions
         self._rows_per_batch = rows_per_batch
+        self._loaded_us: NDArray[np.int64] | None = None
 
-    @cached_property
     def _arrivals_us(self) -> NDArray[np.int64]:
-        return np.asarray(self._start_us + np.load(self._path) * 1e6, dtype=np.int64)
+        if self._loaded_us is None:  # not a cached_property: its lock cannot be pickled on Python 3.11
+            self._loaded_us = np.asarray(self._start_us + np.load(self._path) * 1e6, dtype=np.int64)
+        return self._loaded_us
 
     def initialOffset(self) -> dict[str, int]:
         return {"row": 0}
@@ -51,7 +52,7 @@ class _ReplayReader(DataSourceStreamReader):
         return ReadAllAvailable() if self._rows_per_batch is None else ReadMaxRows(self._rows_per_batch)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        due = int(np.searchsorted(self._arrivals_us, time.time_ns() // 1000, side="right"))
+        due = int(np.searchsorted(self._arrivals_us(), time.time_ns() // 1000, side="right"))
         return {"row": min(due, start["row"] + limit.max_rows) if isinstance(limit, ReadMaxRows) else due}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Rows]:
@@ -61,7 +62,7 @@ class _ReplayReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Rows)
         ids = np.arange(partition.first, partition.last, dtype=np.int64)
-        arrived = self._arrivals_us[partition.first : partition.last]
+        arrived = self._arrivals_us()[partition.first : partition.last]
         yield pa.record_batch(
             [
                 pa.array(ids),

@@ -10,9 +10,9 @@ import numpy as np
 from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.watching.point import Lateness, Point
+from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import About, Series
 from slackwater.watching.series_file import SeriesWriter, series_path
-from slackwater.watching.standing import Standing
 
 START_MS = 1.7e12
 RATIO = About("6a1b-q", "peaks", "sensors", "completeness", 0.01, "budgeted-quantile", "ts")
@@ -62,11 +62,11 @@ def delay_point(batch: int, delay_s: float = 1.0, shed_ratio: float = 0.0) -> Po
 def standing_point(batch: int, within: float = 0.975, judged: int = 80) -> Point:
     """A micro-batch of a precision promise: of 1 000 queries 100 were evaluated and 10 are withheld."""
     told = ShardCounts(1000, 10, 100, 5, judged, round(0.9 * judged), 0.9 * judged, 400.0, 400.0 * within, 360.0)
-    standing = Standing()
+    standing = PrecisionCounts()
     for _ in range(batch + 1):
         standing = standing.after(told, whole=True)
     at_ms, cause = START_MS + batch * 1000.0, "answers stand until they are due"
-    return Point(at_ms, batch, Ledger(), cause, duration_s=0.4, standing=standing)
+    return Point(at_ms, batch, Ledger(), cause, duration_s=0.4, precision=standing)
 
 
 def ratio_series(batches: int, late: int = 5, about: About = RATIO) -> Series:

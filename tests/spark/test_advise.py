@@ -58,7 +58,7 @@ def test_curve_is_the_clairvoyant_wait(spark: SparkSession, folder: Path, name: 
     assert "Sources differ" in advice.recommendation
 
 
-def test_shown_and_drawn(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+def test_advice_is_printed_and_plotted(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
     advice = advise(read_data(spark, str(folder / "t.parquet")), "ts", "seen", 0.05)
     console = Console(record=True, width=80)
     _print_advice(console, advice)
@@ -67,11 +67,11 @@ def test_shown_and_drawn(spark: SparkSession, folder: Path, tmp_path: Path) -> N
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_refusals(spark: SparkSession, folder: Path) -> None:
+def test_bad_data_is_reported(spark: SparkSession, folder: Path) -> None:
     data = read_data(spark, str(folder / "t.parquet"))
-    with pytest.raises(InvalidData, match="no-such-column.*the data has: ts, seen"):
+    with pytest.raises(InvalidData, match="no-such-column.*use one of: ts, seen"):
         advise(data, "nothing", "seen")
-    with pytest.raises(InvalidData, match="wrong-type.*'n' is bigint"):
+    with pytest.raises(InvalidData, match="wrong-type.*'n' has type bigint"):
         advise(data, "n", "seen")
     with pytest.raises(InvalidData, match="unreadable-file"):
         read_data(spark, str(folder / "nowhere"))

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.watching.folders import Folders
+from slackwater.watching.folders import SeriesFinder
 from tests.helpers.browser import new_browser
 from tests.helpers.harness import FileStream, collected, promise_of, rows, settle, start
 from tests.helpers.standing import SCHEMA as STANDING_SCHEMA
@@ -54,7 +54,7 @@ def test_a_series_survives_a_restart_and_agrees_with_report_and_output(spark: Sp
         said, promise = sw.report(query), promise_of(query)
         query.stop()
 
-    (series,) = Folders(lambda: [tmp_path / "promises"]).look()
+    (series,) = SeriesFinder(lambda: [tmp_path / "promises"]).find()
     assert promise.series is not None
     assert series.batches == promise.series.batches
     assert series.ledger == promise.ledger
@@ -87,7 +87,7 @@ def test_a_delay_has_its_series_and_a_failure_its_reason(spark: SparkSession, tm
     stream.put(bad)
     with pytest.raises(Exception, match="negative value"):
         query.processAllAvailable()
-    look = Folders(lambda: [tmp_path / "promises"]).look
+    look = SeriesFinder(lambda: [tmp_path / "promises"]).find
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # the end of a query is told in the background
     (series,) = look()
     assert series.ledger.input == 240
@@ -122,9 +122,9 @@ def test_standing_queries_say_what_they_did(spark: SparkSession, tmp_path: Path)
     assert 0 <= standing.hits <= standing.judged and 0 <= standing.within <= standing.audited
     assert standing.expected == pytest.approx(0.9 * standing.judged)
     assert len(observed["shards"]) == 2
-    (series,) = Folders(lambda: [tmp_path / "promises"]).look()
-    assert series.latest("standing") == standing
-    assert f"evaluated   {standing.evaluated:,}" in str(said) and said.as_json()["standing"][0]["queries"] == 6
+    (series,) = SeriesFinder(lambda: [tmp_path / "promises"]).find()
+    assert series.latest("precision") == standing
+    assert f"evaluated   {standing.evaluated:,}" in str(said) and said.as_json()["precision"][0]["queries"] == 6
     assert "evaluated" in said._repr_html_() and "CONFIDENCE 90%" in said._repr_html_()
 
 

@@ -1,4 +1,4 @@
-"""The metrics are what Prometheus can read, and the dashboard shows exactly those."""
+"""Prometheus can read the metrics, and the dashboard shows exactly those."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def everything() -> list[Series]:
     return [ratio_series(4), delay, standing, sources]
 
 
-def test_the_endpoint_serves_what_the_series_say() -> None:
+def test_the_endpoint_serves_the_values_of_the_series() -> None:
     served = MetricsServer(everything, 0)
     try:
         with urllib.request.urlopen(served.url) as answer:
@@ -40,24 +40,24 @@ def test_the_endpoint_serves_what_the_series_say() -> None:
             MetricsServer(everything, served.port)
     finally:
         served.close()
-    said = {
+    samples = {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
     }
     of = frozenset({("promise", "sensors"), ("query", "peaks")})
-    assert said["slackwater_drop_ratio", of] == 0.005
-    assert said["slackwater_promised_drop_ratio", of] == 0.01
-    assert said["slackwater_promise_kept", of] == 1.0
-    assert said["slackwater_wait_seconds", of] == 4.0
-    assert said["slackwater_rows_total", of | {("fate", "late")}] == 20
-    assert said["slackwater_lateness_seconds", of | {("quantile", "1")}] == 9.0
-    assert said["slackwater_shed_ratio", frozenset({("promise", "delay-1"), ("query", "peaks")})] == 0.25
+    assert samples["slackwater_drop_ratio", of] == 0.005
+    assert samples["slackwater_promised_drop_ratio", of] == 0.01
+    assert samples["slackwater_promise_kept", of] == 1.0
+    assert samples["slackwater_wait_seconds", of] == 4.0
+    assert samples["slackwater_rows_total", of | {("fate", "late")}] == 20
+    assert samples["slackwater_lateness_seconds", of | {("quantile", "1")}] == 9.0
+    assert samples["slackwater_shed_ratio", frozenset({("promise", "delay-1"), ("query", "peaks")})] == 0.25
     confidence = frozenset({("promise", "portfolios"), ("query", "peaks")})
-    assert said["slackwater_standing_evaluated_total", confidence] == 100
-    assert said["slackwater_standing_deferred_total", confidence] == 890
-    assert said["slackwater_fidelity_ratio", confidence] == 0.975
-    assert {name for name, _ in said} == set(metric_names()), "every metric appears under its own name"
+    assert samples["slackwater_standing_evaluated_total", confidence] == 100
+    assert samples["slackwater_standing_deferred_total", confidence] == 890
+    assert samples["slackwater_fidelity_ratio", confidence] == 0.975
+    assert {name for name, _ in samples} == set(metric_names()), "every metric appears under its own name"
 
 
 def test_names_and_units_follow_the_conventions() -> None:
@@ -68,7 +68,7 @@ def test_names_and_units_follow_the_conventions() -> None:
         assert measure.help and not measure.help.endswith(".")
 
 
-def test_a_query_that_ended_is_served_no_more() -> None:
+def test_a_query_that_ended_has_no_metrics() -> None:
     series = ratio_series(3)
     series.end("stopped")
     registry = CollectorRegistry()

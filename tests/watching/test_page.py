@@ -18,7 +18,7 @@ from tornado.websocket import websocket_connect
 from slackwater.control.ledger import Ledger
 from slackwater.errors import MissingRequirement
 from slackwater.watching.page_server import PageServer
-from slackwater.watching.series import Shown
+from slackwater.watching.series import ResultRows
 from slackwater.watching.series_file import SeriesWriter, series_path
 from tests.helpers.browser import Browser, new_browser
 from tests.helpers.series import DELAY, RATIO, STANDING, delay_point, ratio_point, ratio_writer, standing_point
@@ -53,8 +53,8 @@ def scheme(browser: Browser) -> str:
 def test_the_empty_page_says_what_to_do_and_fills_by_itself(browser: Browser, page: PageServer, tmp_path: Path) -> None:
     browser.open(page.url)
     browser.until(lambda: browser.find(".empty"), "the empty state")
-    said = browser.texts(".empty")[0]
-    assert "slackwater demo" in said and "with_drop_ratio" in said and str(tmp_path) in said
+    text = browser.texts(".empty")[0]
+    assert "slackwater demo" in text and "with_drop_ratio" in text and str(tmp_path) in text
     ratio_writer(tmp_path, batches=5)
     browser.until(lambda: word(browser) == "✓ KEPT", "the first query, without a reload")
     assert not browser.find(".empty")
@@ -135,7 +135,7 @@ def test_results_and_sources_appear_once_they_are_known(browser: Browser, page: 
     browser.open(page.url)
     browser.until(lambda: len(browser.find("canvas")) >= 4, "the charts")
     assert "Latest results" not in "".join(browser.texts("h3"))
-    writer.show(Shown(("window_end", "peak"), (("22:13:44", "97.5"),)))
+    writer.add_results(ResultRows(("window_end", "peak"), (("22:13:44", "97.5"),)))
     browser.until(lambda: "97.5" in "".join(browser.texts("td")), "a result")
     writer.add(dataclasses.replace(ratio_point(5), sources=(("HFDC01", 400, 2500.0), ("HFDC02", 600, 100.0))))
     browser.until(lambda: len(browser.find("canvas")) >= 7, "a chart by source")
@@ -194,7 +194,7 @@ def test_names_from_outside_cannot_become_markup(browser: Browser, page: PageSer
 
 
 def first_message(port: int, headers: dict[str, str]) -> str | bytes | None:
-    """What a page's websocket says first to one who has learned how to talk to it."""
+    """The first message of the page's websocket; None if the server closes it."""
 
     async def ask() -> str | bytes | None:
         request = HTTPRequest(f"ws://127.0.0.1:{port}/ws", headers=headers)
@@ -208,7 +208,7 @@ def first_message(port: int, headers: dict[str, str]) -> str | bytes | None:
     return asyncio.run(ask())
 
 
-def test_off_loopback_it_demands_its_token(tmp_path: Path) -> None:
+def test_off_loopback_the_page_requires_its_token(tmp_path: Path) -> None:
     served = PageServer(lambda: [tmp_path], port=0, host="0.0.0.0")
     try:
         assert served.token is not None and served.token in served.url

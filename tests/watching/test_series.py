@@ -10,13 +10,13 @@ import pytest
 
 from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
-from slackwater.watching.folders import Folders
+from slackwater.watching.folders import SeriesFinder
 from slackwater.watching.point import Point
+from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.report_html import report_html
 from slackwater.watching.report_text import series_json, series_lines
-from slackwater.watching.series import MOST_POINTS, Series, Shown
+from slackwater.watching.series import MAX_POINTS, ResultRows, Series
 from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
-from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import verdict
 from tests.helpers.series import (
     DELAY,
@@ -36,16 +36,16 @@ def test_a_point_comes_back_from_json_as_it_was() -> None:
 
 
 def test_it_stays_bounded_and_still_reaches_back_to_the_first_batch() -> None:
-    series = ratio_series(20 * MOST_POINTS)
-    assert len(series.points) <= MOST_POINTS
-    assert series.batches == 20 * MOST_POINTS
+    series = ratio_series(20 * MAX_POINTS)
+    assert len(series.points) <= MAX_POINTS
+    assert series.batches == 20 * MAX_POINTS
     assert series.points[0].batch == 0
-    assert series.points[-1].batch == 20 * MOST_POINTS - 1
-    assert [p.batch for p in series.points[-MOST_POINTS // 2 :]] == list(range(19_500, 20_000)), "recent ones are whole"
+    assert series.points[-1].batch == 20 * MAX_POINTS - 1
+    assert [p.batch for p in series.points[-MAX_POINTS // 2 :]] == list(range(19_500, 20_000)), "recent ones are whole"
     assert series.ledger.input == 20_000_000
 
 
-def test_the_last_minutes_are_counted_apart_from_the_run() -> None:
+def test_the_recent_ledger_covers_the_last_minutes_only() -> None:
     series = Series(RATIO)
     for batch in range(600):
         late = 0 if batch < 300 else 20
@@ -53,17 +53,17 @@ def test_the_last_minutes_are_counted_apart_from_the_run() -> None:
         point = ratio_point(batch)
         series.add(dataclasses.replace(point, ledger=before + Ledger(on_time=1000 - late, late=late)))
     assert series.ledger.drop_ratio == pytest.approx(0.01)
-    assert series.ledger_of_the_last() == Ledger(on_time=300 * 980, late=300 * 20)
+    assert series.recent_ledger() == Ledger(on_time=300 * 980, late=300 * 20)
 
 
 def test_the_verdict_has_a_word_an_amount_and_a_time() -> None:
     series = ratio_series(10, late=5)
-    stands = verdict(series)
-    assert (stands.tone, stands.word, stands.realised, stands.margin) == ("good", "KEPT", "0.5% late", "50% of it used")
-    assert stands.since_ms == START_MS
+    state = verdict(series)
+    assert (state.tone, state.word, state.realised, state.margin) == ("good", "KEPT", "0.5% late", "50% of it used")
+    assert state.since_ms == START_MS
     series.add(dataclasses.replace(ratio_point(10), ledger=Ledger(on_time=900, late=100)))
-    stands = verdict(series)
-    assert (stands.word, stands.margin, stands.since_ms) == ("BROKEN", "10× what was promised", START_MS + 10_000)
+    state = verdict(series)
+    assert (state.word, state.margin, state.since_ms) == ("BROKEN", "10× what was promised", START_MS + 10_000)
 
 
 def test_a_delay_is_judged_by_its_mean_over_the_run() -> None:
@@ -76,7 +76,7 @@ def test_a_delay_is_judged_by_its_mean_over_the_run() -> None:
     assert [d.cause for d in series.decisions] == ["nothing shed", "shedding"]
 
 
-def test_decisions_are_noted_when_the_cause_changes() -> None:
+def test_a_decision_is_added_when_the_cause_changes() -> None:
     series = Series(RATIO)
     for batch, cause in enumerate(["starting", "starting", "no rows", "quantile", "held: budget spent"]):
         series.add(ratio_point(batch, cause=cause))
@@ -100,11 +100,11 @@ def test_precision_is_judged_by_audits_once_there_are_enough() -> None:
     assert "CONFIDENCE 90%" in page and "1,100</b> evaluated" in page and "<svg" in page
 
 
-def test_shards_that_were_not_reached_let_their_queries_stand() -> None:
-    standing = Standing().after(ShardCounts(queries=10, withheld=2, evaluated=8), whole=True)
-    assert (standing.queries, standing.deferred) == (10, 0)
-    standing = standing.after(ShardCounts(queries=4, evaluated=3), whole=False)
-    assert (standing.queries, standing.withheld, standing.evaluated, standing.deferred) == (10, 2, 11, 5)
+def test_queries_of_shards_without_rows_count_as_deferred() -> None:
+    counts = PrecisionCounts().after(ShardCounts(queries=10, withheld=2, evaluated=8), whole=True)
+    assert (counts.queries, counts.deferred) == (10, 0)
+    counts = counts.after(ShardCounts(queries=4, evaluated=3), whole=False)
+    assert (counts.queries, counts.withheld, counts.evaluated, counts.deferred) == (10, 2, 11, 5)
 
 
 def test_results_are_kept_newest_first_and_through_a_restart(tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_results_are_kept_newest_first_and_through_a_restart(tmp_path: Path) -> 
     writer = SeriesWriter(path, RATIO, next_batch=0)
     writer.add(ratio_point(0))
     for number in range(20):
-        writer.show(Shown(("window", "n"), ((f"w{number}", "1"),)))
+        writer.add_results(ResultRows(("window", "n"), ((f"w{number}", "1"),)))
     again = SeriesWriter(path, RATIO, next_batch=1).series
     read = SeriesReader(path).read()
-    assert read is not None and read.shown == again.shown == writer.series.shown
-    assert [row[0] for row in read.shown.rows] == [f"w{number}" for number in range(19, 7, -1)]
+    assert read is not None and read.latest_results == again.latest_results == writer.series.latest_results
+    assert [row[0] for row in read.latest_results.rows] == [f"w{number}" for number in range(19, 7, -1)]
 
 
 def test_windows_and_late_panes_are_those_of_their_batch() -> None:
@@ -124,7 +124,7 @@ def test_windows_and_late_panes_are_those_of_their_batch() -> None:
     assert [(c.results, c.late_panes) for c in series.closed] == [(20, 1)] * 3
 
 
-def test_a_file_goes_on_where_an_earlier_run_ended(tmp_path: Path) -> None:
+def test_a_file_continues_an_earlier_run(tmp_path: Path) -> None:
     path = series_path(tmp_path, RATIO.query_id)
     whole = ratio_series(1200)
     first = SeriesWriter(path, RATIO, next_batch=0)
@@ -154,7 +154,7 @@ def test_a_reader_follows_a_writer_through_its_rewrites(tmp_path: Path) -> None:
     assert read is not None and read.ended == "failed: no memory"
 
 
-def test_a_line_that_a_crash_cut_short_is_left_aside(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_ignored(tmp_path: Path) -> None:
     path = series_path(tmp_path, RATIO.query_id)
     writer = SeriesWriter(path, RATIO, next_batch=0)
     writer.add(ratio_point(0))
@@ -167,7 +167,7 @@ def test_a_line_that_a_crash_cut_short_is_left_aside(tmp_path: Path) -> None:
     assert [p.batch for p in again.series.points] == [0, 1]
 
 
-def test_a_query_whose_checkpoint_began_anew_has_a_new_series(tmp_path: Path) -> None:
+def test_a_new_checkpoint_starts_a_new_series(tmp_path: Path) -> None:
     path = series_path(tmp_path, RATIO.query_id)
     SeriesWriter(path, RATIO, next_batch=0).add(ratio_point(5))
     assert SeriesWriter(path, RATIO, next_batch=0).series.points == []
@@ -177,12 +177,12 @@ def test_series_are_found_below_locations_and_checkpoints(tmp_path: Path) -> Non
     for number, below in enumerate(("", "sensors", "check/_slackwater/sensors", "check/slackwater/other")):
         about = dataclasses.replace(RATIO, query_id=f"q{number}", query=f"query {number}")
         SeriesWriter(series_path(tmp_path / below, about.query_id), about, next_batch=0).add(ratio_point(0))
-    found = Folders(lambda: [tmp_path])
-    assert [s.about.query for s in found.look()] == ["query 0", "query 1", "query 2", "query 3"]
-    assert [id(s) for s in found.look()] == [id(s) for s in found.look()], "a second look reads nothing again"
+    finder = SeriesFinder(lambda: [tmp_path])
+    assert [s.about.query for s in finder.find()] == ["query 0", "query 1", "query 2", "query 3"]
+    assert [id(s) for s in finder.find()] == [id(s) for s in finder.find()], "unchanged files are not read again"
 
 
-def test_the_report_says_it_in_text_values_and_html() -> None:
+def test_the_report_as_text_json_and_html() -> None:
     series = ratio_series(10)
     text = "\n".join(series_lines(series))
     assert "0.5% of 10,000 rows late" in text

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from slackwater.cli.watched import quiet_servers
 from slackwater.extras import require
-from slackwater.watching.folders import Folders, temporary_folders
+from slackwater.watching.folders import SeriesFinder, temporary_folders
 from slackwater.watching.ports import DEFAULT_METRICS_PORT, DEFAULT_PAGE_PORT
 from slackwater.watching.report_text import series_json
 from slackwater.watching.series import Series
@@ -70,7 +70,7 @@ def command(
         return list(locations) or temporary_folders()
 
     if once or as_json:
-        found = Folders(folders).look()
+        found = SeriesFinder(folders).find()
         _print_series(found, as_json)
         ctx.exit(1 if any(series.kept is False for series in found) else 0)
     require("bokeh", "tornado", "prometheus_client", purpose="slackwater watch")
@@ -84,7 +84,7 @@ def command(
         served.callback(page.close)
         console.print(f"live page: {page.url}  (Ctrl-C ends it)", highlight=False, soft_wrap=True)
         if metrics_port is not None:
-            metrics = MetricsServer(Folders(folders).look, metrics_port, host)
+            metrics = MetricsServer(SeriesFinder(folders).find, metrics_port, host)
             served.callback(metrics.close)
             console.print(f"metrics:   {metrics.url}", highlight=False)
         with contextlib.suppress(KeyboardInterrupt):

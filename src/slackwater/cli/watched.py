@@ -45,11 +45,11 @@ def watched(console: Console, watch_port: int | None, metrics_port: int | None) 
     with contextlib.ExitStack() as served:
         if watch_port is not None:
             require("bokeh", "tornado", purpose="--watch")
-            from slackwater.watching.folders import written_folders
+            from slackwater.watching.folders import registered_folders
             from slackwater.watching.page_server import PageServer
 
             quiet_servers()
-            page = PageServer(written_folders, port=watch_port)
+            page = PageServer(registered_folders, port=watch_port)
             served.callback(page.close)
             console.print(f"live page: {page.url}", highlight=False)
         if metrics_port is not None:

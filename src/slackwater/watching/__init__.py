@@ -1,5 +1,6 @@
-"""What people see of a promise: its series, kept beside the checkpoint, and the report, metrics and page made from it.
+"""The history of promises, and what is made from it: report, metrics and live page.
 
-It knows no Spark: the listener feeds it, and whoever looks may be a process of its own. (``slackwater.watch`` is
-the function that opens the page; hence this name.)
+The history of a promise is a ``Series``, written to a file beside the checkpoint. This package does not import Spark:
+the listener writes the series, and another process may read them. (The package is not called ``watch``, because
+``slackwater.watch`` is the function that opens the page.)
 """

@@ -1,4 +1,4 @@
-"""Finds the series of promises by the folders that they are kept in."""
+"""Finds the series files of promises in folders."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from pathlib import Path
 from slackwater.watching.series import Series
 from slackwater.watching.series_file import PATTERN, SeriesReader
 
-# a promise's folder; a location of several promises; a checkpoint, or a folder of checkpoints, that has a location
-_SHAPES = ("", "*/", "slackwater/*/", "_slackwater/*/", "*/slackwater/*/", "*/_slackwater/*/")
-_MOST = 500
-_WRITTEN: dict[Path, None] = {}
+# the folder of a promise; a location with several promises; a checkpoint, or a folder of checkpoints, with a location
+_SUBFOLDERS = ("", "*/", "slackwater/*/", "_slackwater/*/", "*/slackwater/*/", "*/_slackwater/*/")
+_MAX_SERIES = 500
+_registered: dict[Path, None] = {}
 
 
-def written_to(folder: Path) -> None:
-    """This process keeps a series in that folder."""
-    _WRITTEN[folder] = None
+def register_folder(folder: Path) -> None:
+    """Note that this process writes a series to ``folder``."""
+    _registered[folder] = None
 
 
-def written_folders() -> list[Path]:
-    """The folders in which this process keeps series."""
-    return list(_WRITTEN)
+def registered_folders() -> list[Path]:
+    """The folders to which this process writes series."""
+    return list(_registered)
 
 
 def temporary_folders() -> list[Path]:
-    """Where promises without a location are kept on this machine."""
+    """This machine's folders of promises without a location."""
     return sorted(Path(tempfile.gettempdir()).glob("slackwater-*/"))
 
 
-class Folders:
-    """All series below some folders; each look reads only what is new. One thread at a time.
+class SeriesFinder:
+    """Finds all series below some folders. Each call of ``find`` reads only what is new.
 
-    A look at 50 series that have not changed takes about a millisecond. Series of queries that ended are there too,
-    until their folder is removed.
+    Not thread-safe. A call with 50 unchanged series takes about a millisecond. Series of queries that ended are found
+    too, until their folder is removed.
     """
 
     def __init__(self, folders: Callable[[], Iterable[Path]]) -> None:
         self._folders = folders
         self._readers: dict[Path, SeriesReader] = {}
 
-    def look(self) -> list[Series]:
-        """The series as they are now: by query, then by promise; running queries first."""
+    def find(self) -> list[Series]:
+        """The series as they are now, running queries first, sorted by query and promise."""
         found: dict[Path, SeriesReader] = {}
         for folder in self._folders():
-            for shape in _SHAPES:
-                for path in folder.glob(shape + PATTERN):
-                    if len(found) < _MOST:
+            for subfolder in _SUBFOLDERS:
+                for path in folder.glob(subfolder + PATTERN):
+                    if len(found) < _MAX_SERIES:
                         found[path] = self._readers.get(path) or SeriesReader(path)
         self._readers = found
         read = [series for reader in found.values() if (series := reader.read()) is not None and series.points]

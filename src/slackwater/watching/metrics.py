@@ -1,4 +1,4 @@
-"""The series as Prometheus metrics: names and units by its conventions, all in one table."""
+"""The table of all Prometheus metrics, and how each is read from a series."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from slackwater.extras import require
-from slackwater.watching.folders import Folders, written_folders
+from slackwater.watching.folders import SeriesFinder, registered_folders
 from slackwater.watching.point import QUANTILES
 from slackwater.watching.ports import DEFAULT_METRICS_PORT
+from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import Series
-from slackwater.watching.standing import Standing
 
 if TYPE_CHECKING:
     from slackwater.watching.metrics_server import MetricsServer
@@ -23,7 +23,7 @@ Read = Callable[[Series], Samples]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One metric: its name, what it says, and how it is read from a series; with a further label where it has one."""
+    """One metric: its name and help text, and how it is read from a series. ``label`` is its additional label."""
 
     name: str
     help: str
@@ -32,7 +32,7 @@ class Measure:
     label: str | None = None
 
 
-def _one(value: Callable[[Series], float | None]) -> Read:
+def _single(value: Callable[[Series], float | None]) -> Read:
     def read(series: Series) -> Samples:
         number = value(series)
         if number is not None:
@@ -41,27 +41,27 @@ def _one(value: Callable[[Series], float | None]) -> Read:
     return read
 
 
-def _last(field: str, scale: float = 1.0) -> Read:
+def _latest(field: str, scale: float = 1.0) -> Read:
     def value(series: Series) -> float | None:
         number = series.latest(field)
         return None if number is None else number * scale
 
-    return _one(value)
+    return _single(value)
 
 
-def _kind(kind: str, value: Callable[[Series], float | None]) -> Read:
-    return _one(lambda series: value(series) if series.about.kind == kind else None)
+def _for_kind(kind: str, value: Callable[[Series], float | None]) -> Read:
+    return _single(lambda series: value(series) if series.about.kind == kind else None)
 
 
-def _standing(value: Callable[[Standing], float | None]) -> Read:
-    def of(series: Series) -> float | None:
-        standing: Standing | None = series.latest("standing")
-        return None if standing is None else value(standing)
+def _precision(value: Callable[[PrecisionCounts], float | None]) -> Read:
+    def read(series: Series) -> float | None:
+        counts: PrecisionCounts | None = series.latest("precision")
+        return None if counts is None else value(counts)
 
-    return _one(of)
+    return _single(read)
 
 
-def _fates(series: Series) -> Samples:
+def _rows_by_fate(series: Series) -> Samples:
     for fate in ("on_time", "late", "shed", "invalid"):
         yield (fate,), getattr(series.ledger, fate)
 
@@ -74,133 +74,141 @@ def _lateness(series: Series) -> Samples:
 
 
 def _sources(series: Series) -> Samples:
-    for source, heard in series.sources.items():
-        yield (source,), heard.behind_ms / 1e3
+    for name, source in series.sources.items():
+        yield (name,), source.behind_ms / 1e3
 
 
 MEASURES = (
     Measure(
-        "slackwater_promise_kept", "1 while the promise is kept over the run, else 0", "gauge", _one(lambda s: s.kept)
+        "slackwater_promise_kept",
+        "1 while the promise is kept over the run, else 0",
+        "gauge",
+        _single(lambda s: s.kept),
     ),
-    Measure("slackwater_rows", "Rows read, by what became of them", "counter", _fates, "fate"),
-    Measure("slackwater_batches", "Micro-batches reported", "counter", _one(lambda s: s.batches)),
+    Measure("slackwater_rows", "Rows read, by outcome", "counter", _rows_by_fate, "fate"),
+    Measure("slackwater_batches", "Micro-batches reported", "counter", _single(lambda s: s.batches)),
     Measure(
         "slackwater_unreported_batches",
-        "Micro-batches committed just before a crash, whose rows are in no count",
+        "Micro-batches committed just before a crash, whose rows are not counted",
         "counter",
-        _one(lambda s: s.ledger.unreported_batches),
+        _single(lambda s: s.ledger.unreported_batches),
     ),
     Measure(
         "slackwater_promised_drop_ratio",
-        "The drop ratio that is promised",
+        "Promised drop ratio",
         "gauge",
-        _kind("completeness", lambda s: s.about.promised),
+        _for_kind("completeness", lambda s: s.about.promised),
     ),
     Measure(
         "slackwater_drop_ratio",
         "late / (on time + late) over the run",
         "gauge",
-        _kind("completeness", lambda s: s.ledger.drop_ratio),
+        _for_kind("completeness", lambda s: s.ledger.drop_ratio),
     ),
     Measure(
         "slackwater_recent_drop_ratio",
         "late / (on time + late) over the last five minutes",
         "gauge",
-        _kind("completeness", lambda s: s.ledger_of_the_last().drop_ratio),
+        _for_kind("completeness", lambda s: s.recent_ledger().drop_ratio),
     ),
-    Measure("slackwater_wait_seconds", "Arrival clock - heartbeat", "gauge", _last("wait_ms", 1e-3)),
+    Measure("slackwater_wait_seconds", "Arrival clock - heartbeat", "gauge", _latest("wait_ms", 1e-3)),
     Measure(
         "slackwater_heartbeat_timestamp_seconds",
-        "Rows below it are no longer waited for",
+        "Heartbeat: rows with an earlier event time are late",
         "gauge",
-        _last("heartbeat_ms", 1e-3),
+        _latest("heartbeat_ms", 1e-3),
     ),
     Measure(
         "slackwater_lateness_seconds",
-        "How far the rows of the last micro-batch were behind the arrival clock",
+        "How far the rows of the last micro-batch were behind the arrival clock, by quantile",
         "gauge",
         _lateness,
         "quantile",
     ),
     Measure(
         "slackwater_source_behind_seconds",
-        "How far the freshest row of a source was behind the arrival clock",
+        "How far the newest row of a source was behind the arrival clock",
         "gauge",
         _sources,
         "source",
     ),
     Measure(
         "slackwater_promised_delay_seconds",
-        "The mean delay that is promised",
+        "Promised mean delay",
         "gauge",
-        _kind("timeliness", lambda s: s.about.promised),
+        _for_kind("timeliness", lambda s: s.about.promised),
     ),
-    Measure("slackwater_delay_seconds", "Mean delay of the last micro-batch", "gauge", _last("delay_s")),
-    Measure("slackwater_mean_delay_seconds", "Mean delay over the run", "gauge", _last("mean_delay_s")),
-    Measure("slackwater_shed_ratio", "Share of rows left out at the entry", "gauge", _last("shed_ratio")),
-    Measure("slackwater_load_rows_per_second", "Rows arriving", "gauge", _last("load_per_s")),
-    Measure("slackwater_capacity_rows_per_second", "Rows that can be processed", "gauge", _last("capacity_per_s")),
-    Measure("slackwater_backlog_rows", "Rows that arrived while the last batch ran", "gauge", _last("backlog_rows")),
-    Measure("slackwater_row_cost_seconds", "Time a row costs in a micro-batch", "gauge", _last("row_cost_s")),
-    Measure("slackwater_batch_duration_seconds", "Duration of the last micro-batch", "gauge", _last("duration_s")),
-    Measure("slackwater_state_rows", "Rows in Spark's state stores", "gauge", _last("state_rows")),
-    Measure("slackwater_results", "Results published", "counter", _last("results")),
-    Measure("slackwater_late_panes", "Late panes published", "counter", _last("late_panes")),
-    Measure("slackwater_standing_queries", "Standing queries", "gauge", _standing(lambda s: s.queries)),
+    Measure("slackwater_delay_seconds", "Mean delay of the last micro-batch", "gauge", _latest("delay_s")),
+    Measure("slackwater_mean_delay_seconds", "Mean delay over the run", "gauge", _latest("mean_delay_s")),
+    Measure("slackwater_shed_ratio", "Share of rows shed", "gauge", _latest("shed_ratio")),
+    Measure("slackwater_load_rows_per_second", "Rows that arrive", "gauge", _latest("load_per_s")),
+    Measure("slackwater_capacity_rows_per_second", "Rows that can be processed", "gauge", _latest("capacity_per_s")),
+    Measure(
+        "slackwater_backlog_rows", "Rows that arrived during the last micro-batch", "gauge", _latest("backlog_rows")
+    ),
+    Measure("slackwater_row_cost_seconds", "Processing time per row", "gauge", _latest("row_cost_s")),
+    Measure("slackwater_batch_duration_seconds", "Duration of the last micro-batch", "gauge", _latest("duration_s")),
+    Measure("slackwater_state_rows", "Rows in Spark's state stores", "gauge", _latest("state_rows")),
+    Measure("slackwater_results", "Results published", "counter", _latest("results")),
+    Measure("slackwater_late_panes", "Late panes published", "counter", _latest("late_panes")),
+    Measure("slackwater_standing_queries", "Standing queries", "gauge", _precision(lambda p: p.queries)),
     Measure(
         "slackwater_standing_withheld_queries",
-        "Standing queries without an answer, since a stream of theirs was never seen",
+        "Standing queries without an answer, because one of their streams was never seen",
         "gauge",
-        _standing(lambda s: s.withheld),
+        _precision(lambda p: p.withheld),
     ),
-    Measure("slackwater_standing_evaluated", "Standing queries evaluated", "counter", _standing(lambda s: s.evaluated)),
-    Measure("slackwater_standing_deferred", "Standing queries deferred", "counter", _standing(lambda s: s.deferred)),
+    Measure(
+        "slackwater_standing_evaluated", "Standing queries evaluated", "counter", _precision(lambda p: p.evaluated)
+    ),
+    Measure("slackwater_standing_deferred", "Standing queries deferred", "counter", _precision(lambda p: p.deferred)),
     Measure(
         "slackwater_standing_guessed",
-        "Standing queries evaluated while a stream of theirs was silent",
+        "Standing queries evaluated while one of their streams was silent",
         "counter",
-        _standing(lambda s: s.guessed),
+        _precision(lambda p: p.guessed),
     ),
     Measure(
         "slackwater_promised_confidence",
-        "The share of time within the bound that is promised",
+        "Promised share of time within the bound",
         "gauge",
-        _kind("precision", lambda s: s.about.promised or None),
+        _for_kind("precision", lambda s: s.about.promised or None),
     ),
     Measure(
         "slackwater_fidelity_ratio",
-        "Share of time within the bound, as audited",
+        "Audited share of time within the bound",
         "gauge",
-        _standing(lambda s: s.fidelity),
+        _precision(lambda p: p.fidelity),
     ),
     Measure(
         "slackwater_hit_ratio",
-        "Evaluations that found the answer held until then within its bound",
+        "Share of evaluations that found the previous answer still within its bound",
         "gauge",
-        _standing(lambda s: s.hit_ratio),
+        _precision(lambda p: p.hit_ratio),
     ),
     Measure(
         "slackwater_last_report_timestamp_seconds",
-        "When the query last gave a sign of life",
+        "Time of the last report of the query",
         "gauge",
-        _one(lambda s: s.seen_ms / 1e3),
+        _single(lambda s: s.seen_ms / 1e3),
     ),
 )
 
 
 def metric_names() -> list[str]:
-    """The names of all metrics as a query for Prometheus writes them: counters end in ``_total``."""
+    """The names of all metrics as a Prometheus query writes them: counters end in ``_total``."""
     return [measure.name + ("_total" if measure.kind == "counter" else "") for measure in MEASURES]
 
 
 def serve_metrics(port: int = DEFAULT_METRICS_PORT, *, host: str = "127.0.0.1") -> MetricsServer:
     """Serve the metrics of all promises of this process to Prometheus, at ``http://127.0.0.1:<port>/metrics``.
 
-    Counts, ratios and times only: no row and no query text. It listens on loopback; for a Prometheus on another
-    machine give the ``host`` to listen on, which everybody who reaches it can then read. ``port=0`` takes any free
-    port; ``close()`` ends it.
+    The metrics are counts, ratios and times; they contain no rows and no query texts. The endpoint needs the extra
+    ``watch``. By default it listens on loopback. For a Prometheus on another machine, set ``host`` to the address to
+    listen on; then everybody who can reach the address can read the metrics. ``port=0`` takes any free port.
+    ``close()`` ends the endpoint.
     """
     require("prometheus_client", purpose="the metrics endpoint")
     from slackwater.watching.metrics_server import MetricsServer
 
-    return MetricsServer(Folders(written_folders).look, port, host)
+    return MetricsServer(SeriesFinder(registered_folders).find, port, host)

@@ -16,18 +16,18 @@ from slackwater.watching.series import Series
 
 
 class SeriesCollector(Collector):
-    """Reads the series whenever Prometheus asks."""
+    """Reads the series at every scrape."""
 
-    def __init__(self, look: Callable[[], Sequence[Series]]) -> None:
-        self._look = look
+    def __init__(self, find: Callable[[], Sequence[Series]]) -> None:
+        self._find = find
         self._lock = threading.Lock()
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric of every running query."""
+        """All metrics of all running queries."""
         with self._lock:
-            # of two queries of one name, one metric: that of the one heard of last
-            heard = sorted((s for s in self._look() if s.ended is None), key=lambda s: s.seen_ms)
-            running = {(series.about.query, series.about.promise): series for series in heard}.values()
+            # if two queries have the same name, the one that reported last wins
+            by_report = sorted((s for s in self._find() if s.ended is None), key=lambda s: s.seen_ms)
+            running = {(series.about.query, series.about.promise): series for series in by_report}.values()
             for measure in MEASURES:
                 labels = [*LABELS, *([measure.label] if measure.label else [])]
                 family: GaugeMetricFamily | CounterMetricFamily
@@ -36,17 +36,17 @@ class SeriesCollector(Collector):
                 else:
                     family = GaugeMetricFamily(measure.name, measure.help, labels=labels)
                 for series in running:
-                    for further, value in measure.read(series):
-                        family.add_metric([series.about.query, series.about.promise, *further], value)
+                    for label_values, value in measure.read(series):
+                        family.add_metric([series.about.query, series.about.promise, *label_values], value)
                 yield family
 
 
 class MetricsServer:
-    """An endpoint that Prometheus can scrape, in a thread of its own, until it is closed."""
+    """A metrics endpoint in its own thread, until ``close()``."""
 
-    def __init__(self, look: Callable[[], Sequence[Series]], port: int, host: str = "127.0.0.1") -> None:
+    def __init__(self, find: Callable[[], Sequence[Series]], port: int, host: str = "127.0.0.1") -> None:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(SeriesCollector(look))
+        registry.register(SeriesCollector(find))
         self._server: WSGIServer
         try:
             self._server, self._thread = start_http_server(port, addr=host, registry=registry)
@@ -58,7 +58,7 @@ class MetricsServer:
 
     @property
     def url(self) -> str:
-        """What to give to Prometheus."""
+        """The address to scrape."""
         return f"http://{self.host}:{self.port}/metrics"
 
     def close(self) -> None:

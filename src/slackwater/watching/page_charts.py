@@ -1,4 +1,4 @@
-"""The charts of the page: Bokeh figures that take new points as they come."""
+"""The charts of the live page: Bokeh figures that are updated with new points. This module needs bokeh."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from slackwater.watching.point import Point, bin_edges_ms
-from slackwater.watching.series import MOST_POINTS, Series
-from slackwater.watching.standing import Standing
+from slackwater.watching.precision import PrecisionCounts
+from slackwater.watching.series import MAX_POINTS, Series
 
 HEIGHT = 210
 _MINUTE_MS = 60_000.0
@@ -34,7 +34,7 @@ Reading = Callable[[Series, Point], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a chart: its name, its colour, and how it is read from a point."""
+    """One line of a chart; ``read`` takes its value from a series and one of its points."""
 
     name: str
     colour: str
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass
 class TimeChart:
-    """Lines over time; each tick sends only the points that are new."""
+    """Lines over time. An update sends only new points to the browser."""
 
     title: str
     lines: list[Line]
@@ -60,7 +60,7 @@ class TimeChart:
             seconds="%H:%M:%S", minsec="%H:%M:%S", minutes="%H:%M", hourmin="%H:%M", hours="%H:%M", days="%d %b"
         )
         drawn.xaxis.ticker.desired_num_ticks = 5
-        drawn.line("at", _ZERO, source=self.source, line_alpha=0.0)  # a range to begin with, where nothing is known yet
+        drawn.line("at", _ZERO, source=self.source, line_alpha=0.0)  # gives the axes a range before there are values
         for line in self.lines:
             drawn.line(
                 "at",
@@ -71,15 +71,16 @@ class TimeChart:
                 line_width=2 if line.dash == "solid" else 1.5,
                 legend_label=line.name,
             )
-        form = "0.[000] %" if self.percent else "0,0.[000]"
+        number_format = "0.[000] %" if self.percent else "0,0.[000]"
         drawn.yaxis.formatter = NumeralTickFormatter(format="0.[00]%" if self.percent else "0.[00]a")
-        shown = [("", "@at{%H:%M:%S}"), *((line.name, f"@{{{line.name}}}{{{form}}}") for line in self.lines)]
-        drawn.add_tools(HoverTool(tooltips=shown, formatters={"@at": "datetime"}, mode="vline"))
+        values = [(line.name, f"@{{{line.name}}}{{{number_format}}}") for line in self.lines]
+        tooltips = [("", "@at{%H:%M:%S}"), *values]
+        drawn.add_tools(HoverTool(tooltips=tooltips, formatters={"@at": "datetime"}, mode="vline"))
         drawn.legend.visible = len(self.lines) > 1
         self.figure = drawn
 
     def update(self, series: Series) -> None:
-        """Take the points that are new since the last call."""
+        """Add the points that are new since the last call."""
         new = [point for point in series.points if point.batch > self._until]
         if not new:
             return
@@ -87,12 +88,12 @@ class TimeChart:
         columns: dict[str, list[float]] = {"at": [point.at_ms for point in new], _ZERO: [0.0] * len(new)}
         for line in self.lines:
             columns[line.name] = [_number(line.read(series, point)) for point in new]
-        self.source.stream(columns, rollover=MOST_POINTS)
+        self.source.stream(columns, rollover=MAX_POINTS)
 
 
 @dataclass
 class LatenessChart:
-    """The lateness of the last minutes on a logarithmic axis, with the wait in it."""
+    """A histogram of the lateness of the last minutes, with a line at the wait."""
 
     source: ColumnDataSource = field(init=False)
     wait: ColumnDataSource = field(init=False)
@@ -102,7 +103,7 @@ class LatenessChart:
         self.source = ColumnDataSource({"left": [], "right": [], "share": [], "colour": []})
         self.wait = ColumnDataSource({"x": [], "y": []})
         drawn = _figure("lateness, last 5 min (s)", x_axis_type="log")
-        drawn.scatter([0.1, 10.0], [0.0, 0.1], fill_alpha=0.0, line_alpha=0.0)  # a range to begin with
+        drawn.scatter([0.1, 10.0], [0.0, 0.1], fill_alpha=0.0, line_alpha=0.0)  # gives the axes a range
         drawn.quad(
             left="left", right="right", bottom=0, top="share", source=self.source, fill_color="colour", line_color=None
         )
@@ -113,7 +114,7 @@ class LatenessChart:
             line_color=RED,
             line_dash="dashed",
             line_width=2,
-            legend_label="heartbeat now; right of it is late",
+            legend_label="wait; rows to the right are late",
         )
         drawn.yaxis.formatter = NumeralTickFormatter(format="0.[0]%")
         drawn.xaxis.ticker = FixedTicker(ticks=[10.0**k for k in range(-3, 7)])
@@ -122,7 +123,7 @@ class LatenessChart:
         self.figure = drawn
 
     def update(self, series: Series) -> None:
-        """Draw the last minutes anew: some twenty bars."""
+        """Replace the histogram; it has about twenty bars."""
         bins, wait_ms = series.lateness_bins(), series.latest("wait_ms")
         rows = sum(bins.values())
         if not rows:
@@ -143,62 +144,74 @@ Chart = TimeChart | LatenessChart
 
 
 def charts_of(series: Series) -> list[Chart]:
-    """The charts that fit a promise."""
-    promised = series.about.promised
+    """The charts for the kind of promise."""
     if series.about.kind == "completeness":
-        return [
-            TimeChart(
-                "drop ratio",
-                [
-                    Line("over the run", BLUE, lambda s, p: p.ledger.drop_ratio),
-                    Line("last minute", ORANGE, lambda s, p: s.between(p.at_ms - _MINUTE_MS, p).drop_ratio),
-                    Line("promised", RED, lambda s, p: promised, "dashed"),
-                ],
-                percent=True,
-            ),
-            TimeChart(
-                "wait" if series.about.numeric_order else "wait and lateness (s)",
-                [
-                    Line("wait", BLUE, _wait(1.0 if series.about.numeric_order else 1e-3)),
-                    Line("99% lateness", ORANGE, _behind(2, series.about.numeric_order)),
-                    Line("median lateness", GREY, _behind(0, series.about.numeric_order)),
-                ],
-            ),
-            *([] if series.about.numeric_order else [LatenessChart()]),
-            *([_by_source(series)] if series.sources and not series.about.numeric_order else []),
-            TimeChart("rows per second", [Line("rows", BLUE, _rate(lambda p: p.ledger.input))]),
-            TimeChart(
-                "results per second",
-                [
-                    Line("results", BLUE, _rate(lambda p: p.results)),
-                    Line("late panes", ORANGE, _rate(lambda p: p.late_panes)),
-                ],
-            ),
-            TimeChart("rows in Spark's state", [Line("rows", BLUE, lambda s, p: p.state_rows)]),
-        ]
+        return _completeness_charts(series)
     if series.about.kind == "timeliness":
-        return [
-            TimeChart(
-                "delay (s)",
-                [
-                    Line("last batch", ORANGE, lambda s, p: p.delay_s),
-                    Line("over the run", BLUE, lambda s, p: p.mean_delay_s),
-                    Line("promised", RED, lambda s, p: promised, "dashed"),
-                ],
-            ),
-            TimeChart("shed", [Line("shed ratio", BLUE, lambda s, p: p.shed_ratio)], percent=True),
-            TimeChart(
-                "load and capacity (rows per second)",
-                [Line("load", BLUE, lambda s, p: p.load_per_s), Line("capacity", GREY, lambda s, p: p.capacity_per_s)],
-            ),
-            TimeChart("backlog (rows)", [Line("backlog", BLUE, lambda s, p: p.backlog_rows)]),
-        ]
+        return _timeliness_charts(series.about.promised)
+    return _precision_charts(series.about.promised)
+
+
+def _completeness_charts(series: Series) -> list[Chart]:
+    promised, numeric_order = series.about.promised, series.about.numeric_order
+    return [
+        TimeChart(
+            "drop ratio",
+            [
+                Line("over the run", BLUE, lambda s, p: p.ledger.drop_ratio),
+                Line("last minute", ORANGE, lambda s, p: s.ledger_between(p.at_ms - _MINUTE_MS, p).drop_ratio),
+                Line("promised", RED, lambda s, p: promised, "dashed"),
+            ],
+            percent=True,
+        ),
+        TimeChart(
+            "wait" if numeric_order else "wait and lateness (s)",
+            [
+                Line("wait", BLUE, _wait(1.0 if numeric_order else 1e-3)),
+                Line("99% lateness", ORANGE, _behind(2, numeric_order)),
+                Line("median lateness", GREY, _behind(0, numeric_order)),
+            ],
+        ),
+        *([] if numeric_order else [LatenessChart()]),
+        *([_by_source(series)] if series.sources and not numeric_order else []),
+        TimeChart("rows per second", [Line("rows", BLUE, _rate(lambda p: p.ledger.input))]),
+        TimeChart(
+            "results per second",
+            [
+                Line("results", BLUE, _rate(lambda p: p.results)),
+                Line("late panes", ORANGE, _rate(lambda p: p.late_panes)),
+            ],
+        ),
+        TimeChart("rows in Spark's state", [Line("rows", BLUE, lambda s, p: p.state_rows)]),
+    ]
+
+
+def _timeliness_charts(promised: float) -> list[Chart]:
+    return [
+        TimeChart(
+            "delay (s)",
+            [
+                Line("last batch", ORANGE, lambda s, p: p.delay_s),
+                Line("over the run", BLUE, lambda s, p: p.mean_delay_s),
+                Line("promised", RED, lambda s, p: promised, "dashed"),
+            ],
+        ),
+        TimeChart("shed", [Line("shed ratio", BLUE, lambda s, p: p.shed_ratio)], percent=True),
+        TimeChart(
+            "load and capacity (rows per second)",
+            [Line("load", BLUE, lambda s, p: p.load_per_s), Line("capacity", GREY, lambda s, p: p.capacity_per_s)],
+        ),
+        TimeChart("backlog (rows)", [Line("backlog", BLUE, lambda s, p: p.backlog_rows)]),
+    ]
+
+
+def _precision_charts(promised: float) -> list[Chart]:
     return [
         TimeChart(
             "share of time within the bound",
             [
-                Line("as audited", BLUE, _standing(lambda s: s.fidelity)),
-                Line("when next evaluated", GREY, _standing(lambda s: s.hit_ratio)),
+                Line("audited", BLUE, _precision(lambda s: s.fidelity)),
+                Line("when next evaluated", GREY, _precision(lambda s: s.hit_ratio)),
                 *([Line("promised", RED, lambda s, p: promised, "dashed")] if promised else []),
             ],
             percent=True,
@@ -206,15 +219,15 @@ def charts_of(series: Series) -> list[Chart]:
         TimeChart(
             "standing queries per second",
             [
-                Line("evaluated", BLUE, _rate(lambda p: None if p.standing is None else p.standing.evaluated)),
-                Line("deferred", GREY, _rate(lambda p: None if p.standing is None else p.standing.deferred)),
+                Line("evaluated", BLUE, _rate(lambda p: None if p.precision is None else p.precision.evaluated)),
+                Line("deferred", GREY, _rate(lambda p: None if p.precision is None else p.precision.deferred)),
             ],
         ),
         TimeChart(
             "standing queries",
             [
-                Line("registered", BLUE, _standing(lambda s: s.queries)),
-                Line("withheld", ORANGE, _standing(lambda s: s.withheld)),
+                Line("registered", BLUE, _precision(lambda s: s.queries)),
+                Line("withheld", ORANGE, _precision(lambda s: s.withheld)),
             ],
         ),
         TimeChart("duration of a micro-batch (s)", [Line("duration", BLUE, lambda s, p: p.duration_s)]),
@@ -222,7 +235,7 @@ def charts_of(series: Series) -> list[Chart]:
 
 
 def paint(charts: Iterable[Chart], dark: bool) -> None:
-    """Give axes and letters the colours of the page's scheme."""
+    """Set the colours of axes and texts to those of the light or dark scheme."""
     scheme = DARK if dark else LIGHT
     for chart in charts:
         drawn = chart.figure
@@ -271,26 +284,26 @@ def _figure(title: str, **axes: Any) -> Any:
     return drawn
 
 
-def _standing(read: Callable[[Standing], float | None]) -> Reading:
-    return lambda s, p: None if p.standing is None else read(p.standing)
+def _precision(read: Callable[[PrecisionCounts], float | None]) -> Reading:
+    return lambda s, p: None if p.precision is None else read(p.precision)
 
 
 def _by_source(series: Series) -> TimeChart:
-    """How far behind each source is, or with many of them the furthest, the middle one and the freshest."""
+    """How far each source is behind; if there are many sources, only the furthest, the median and the newest."""
     names = charted_sources(series)
     if names:
         lines = [Line(name, colour, _behind_of(name)) for name, colour in zip(names, _SOURCE_COLOURS, strict=False)]
     else:
         lines = [
             Line("furthest", ORANGE, _behind_among(lambda sizes: sizes[-1])),
-            Line("middle", BLUE, _behind_among(lambda sizes: sizes[len(sizes) // 2])),
-            Line("freshest", GREY, _behind_among(lambda sizes: sizes[0])),
+            Line("median", BLUE, _behind_among(lambda sizes: sizes[len(sizes) // 2])),
+            Line("newest", GREY, _behind_among(lambda sizes: sizes[0])),
         ]
-    return TimeChart("sources: how far behind the clock (s)", lines)
+    return TimeChart("sources: how far behind the arrival clock (s)", lines)
 
 
 def charted_sources(series: Series) -> tuple[str, ...]:
-    """The sources that have a line of their own: all, where they are few."""
+    """The sources that have their own line: all if there are few, else none."""
     return tuple(sorted(series.sources)) if len(series.sources) <= len(_SOURCE_COLOURS) else ()
 
 
@@ -312,8 +325,10 @@ def _behind(quantile: int, numeric_order: bool) -> Reading:
 
 
 def _rate(count: Callable[[Point], int | None]) -> Reading:
+    """The change per second of a count, over the last five seconds."""
+
     def per_second(series: Series, point: Point) -> float | None:
-        before = series.at(point.at_ms - 5_000.0)
+        before = series.point_at(point.at_ms - 5_000.0)
         now, then = count(point), None if before is None else count(before)
         if before is None or now is None or then is None:
             return None

@@ -1,4 +1,4 @@
-"""The words of the page: fragments of HTML from series, with every name escaped."""
+"""The texts of the live page as HTML fragments. All names are escaped."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from html import escape
 from urllib.parse import quote
 
 from slackwater.units import duration_text
+from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import Series
-from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import (
     clock_text,
     decision_text,
@@ -21,45 +21,45 @@ from slackwater.watching.verdict import (
 )
 
 _SIGNS = {"good": "✓", "bad": "✗", "open": "…"}
-_QUIET_MS = 60_000.0
-_ROWS = 12
+_SILENT_MS = 60_000.0
+_MAX_ROWS = 12
 
 
 def overview(everything: Sequence[Series], chosen: str | None, now_ms: float) -> str:
-    """One card a promise: its word, its amount, since when. Broken ones come first."""
+    """One card per promise, broken promises first, and a summary line."""
     if not everything:
         return ""
     order = {"bad": 0, "open": 1, "good": 2}
     ranked = sorted(everything, key=lambda s: (s.ended is not None, order[verdict(s).tone]))
     broken = sum(1 for s in everything if s.kept is False and s.ended is None)
     running = len({s.about.query_id for s in everything if s.ended is None})
-    said = f"{running} {'query' if running == 1 else 'queries'} running, " + (
+    summary = f"{running} {'query' if running == 1 else 'queries'} running, " + (
         f"{broken} of {len(everything)} promises broken" if broken else "no promise broken"
     )
     cards = "".join(_card(series, series.about.query_id == chosen, now_ms) for series in ranked)
-    return f'<p class="sum">{said}</p><nav class="cards">{cards}</nav>'
+    return f'<p class="sum">{summary}</p><nav class="cards">{cards}</nav>'
 
 
 def _card(series: Series, chosen: bool, now_ms: float) -> str:
-    about, stands = series.about, verdict(series)
+    about, state = series.about, verdict(series)
     current = ' aria-current="page"' if chosen else ""
     return (
-        f'<a class="card {stands.tone}{" ended" if series.ended else ""}" target="_top"{current}'
+        f'<a class="card {state.tone}{" ended" if series.ended else ""}" target="_top"{current}'
         f' href="?query={quote(about.query_id)}">'
-        f'<b class="word">{_SIGNS[stands.tone]} {stands.word}</b> <span class="who">{escape(about.query)}</span>'
-        f'<span class="what">{escape(stands.promised)}: {escape(stands.realised)}</span>'
-        f'<span class="state">{escape(_state(series, now_ms))}</span></a>'
+        f'<b class="word">{_SIGNS[state.tone]} {state.word}</b> <span class="who">{escape(about.query)}</span>'
+        f'<span class="what">{escape(state.promised)}: {escape(state.realised)}</span>'
+        f'<span class="state">{escape(_query_state(series, now_ms))}</span></a>'
     )
 
 
 def headline(series: Series, now_ms: float) -> str:
-    """A promise, big: is it kept, by how much, since when; and where every row went."""
-    about, stands, ledger = series.about, verdict(series), series.ledger
+    """The main box of a promise: is it kept, by how much, since when; and the counts of its ledger."""
+    about, state, ledger = series.about, verdict(series), series.ledger
     since = ""
-    if stands.since_ms is not None:
-        since = f"since {clock_text(stands.since_ms)} ({duration_text(max(0.0, now_ms - stands.since_ms))})"
-    facts = [f for f in (stands.realised, stands.margin, stands.recently, since) if f]
-    fates = [
+    if state.since_ms is not None:
+        since = f"since {clock_text(state.since_ms)} ({duration_text(max(0.0, now_ms - state.since_ms))})"
+    facts = [f for f in (state.realised, state.margin, state.recently, since) if f]
+    counts = [
         ("rows", ledger.input),
         ("on time", ledger.on_time),
         ("late", ledger.late),
@@ -67,22 +67,22 @@ def headline(series: Series, now_ms: float) -> str:
         ("invalid", ledger.invalid),
     ]
     if about.kind == "precision":
-        fates = []  # it promises nothing of single rows
-    rows = "".join(f"<div><dt>{fate}</dt><dd>{count:,}</dd></div>" for fate, count in fates)
+        counts = []  # a precision promise has no ledger
+    rows = "".join(f"<div><dt>{name}</dt><dd>{count:,}</dd></div>" for name, count in counts)
     return (
-        f'<section class="headline {stands.tone}" role="status">'
-        f'<p class="big"><span class="word">{_SIGNS[stands.tone]} {stands.word}</span>'
-        f' <span class="promised">{escape(stands.promised)}</span></p>'
+        f'<section class="headline {state.tone}" role="status">'
+        f'<p class="big"><span class="word">{_SIGNS[state.tone]} {state.word}</span>'
+        f' <span class="promised">{escape(state.promised)}</span></p>'
         f'<p class="facts">{" · ".join(escape(fact) for fact in facts)}</p>'
         f'<p class="who">{escape(about.query)} / {escape(about.promise)} by {escape(about.method)}'
-        f" · {escape(_state(series, now_ms))}</p>"
-        f'<dl class="fates">{rows}{_now(series)}</dl>'
+        f" · {escape(_query_state(series, now_ms))}</p>"
+        f'<dl class="fates">{rows}{_current_values(series)}</dl>'
         f"{_unreported(series)}</section>"
     )
 
 
 def _time_of_day(heartbeat: str) -> str:
-    """Without the day, where there is room for the time alone.
+    """A heartbeat text without its date.
 
     >>> _time_of_day("2026-01-31 12:30:00"), _time_of_day("none yet"), _time_of_day("1,234")
     ('12:30:00', 'none yet', '1,234')
@@ -90,7 +90,8 @@ def _time_of_day(heartbeat: str) -> str:
     return heartbeat.rpartition(" ")[2] if ":" in heartbeat else heartbeat
 
 
-def _now(series: Series) -> str:
+def _current_values(series: Series) -> str:
+    """The latest values that matter for the kind of promise."""
     about = series.about
     if about.kind == "completeness":
         facts = [
@@ -103,31 +104,32 @@ def _now(series: Series) -> str:
         facts = [
             ("load", "–" if load is None else f"{load:,.0f} rows/s"),
             ("capacity", "–" if capacity is None else f"{capacity:,.0f} rows/s"),
-            ("cost of a row", "–" if cost_s is None else f"{1e6 * cost_s:,.3g} µs"),
+            ("cost per row", "–" if cost_s is None else f"{1e6 * cost_s:,.3g} µs"),
         ]
     else:
-        standing = series.latest("standing") or Standing()
-        words = ("queries", "evaluated", "deferred", "guessed", "withheld")
-        facts = [(word, f"{getattr(standing, word):,}") for word in words]
+        counts = series.latest("precision") or PrecisionCounts()
+        names = ("queries", "evaluated", "deferred", "guessed", "withheld")
+        facts = [(name, f"{getattr(counts, name):,}") for name in names]
     return "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts)
 
 
 def _unreported(series: Series) -> str:
     count = series.ledger.unreported_batches
-    return f'<p class="note">{count} batches were committed just before a crash: in no count.</p>' if count else ""
+    text = f"{count} batches were committed just before a crash; their rows are not counted."
+    return f'<p class="note">{text}</p>' if count else ""
 
 
-def _state(series: Series, now_ms: float) -> str:
+def _query_state(series: Series, now_ms: float) -> str:
     if series.ended is not None:
         return series.ended
     silent_ms = now_ms - series.seen_ms
-    if math.isnan(silent_ms) or silent_ms < _QUIET_MS:
+    if math.isnan(silent_ms) or silent_ms < _SILENT_MS:
         return "running"
-    return f"no sign of life for {duration_text(silent_ms)}"
+    return f"no report for {duration_text(silent_ms)}"
 
 
 def decisions(series: Series) -> str:
-    """What was decided, latest first, and why."""
+    """The latest decisions and their causes, latest first."""
     lines = [
         (
             clock_text(d.at_ms),
@@ -135,13 +137,13 @@ def decisions(series: Series) -> str:
             decision_text(series.about, d),
             f"{d.batches} ×" if d.batches > 1 else "",
         )
-        for d in list(series.decisions)[-_ROWS:][::-1]
+        for d in list(series.decisions)[-_MAX_ROWS:][::-1]
     ]
-    return _table("Decisions", ("at", "", "cause", ""), lines, "None yet: it is still learning.", left=3)
+    return _table("Decisions", ("at", "", "cause", ""), lines, "None yet: the method is still learning.", left=3)
 
 
 def windows(series: Series) -> str:
-    """The windows that closed last, with their late panes."""
+    """The windows that were closed last, with their late panes."""
     lines = [
         (
             f"{clock_text(c.start_ms)}–{clock_text(c.end_ms)}",
@@ -149,47 +151,47 @@ def windows(series: Series) -> str:
             f"{c.late_panes:,}",
             duration_text(c.at_ms - c.end_ms) if not series.about.numeric_order else "",
         )
-        for c in list(series.closed)[-_ROWS:][::-1]
+        for c in list(series.closed)[-_MAX_ROWS:][::-1]
     ]
-    empty = "None yet. Windows of sw.sql and sw.window are shown here once they close."
+    empty = "None yet. Windows of sw.sql and sw.window appear here when they close."
     return _table("Latest windows", ("newest window", "results", "late panes", "published after"), lines, empty)
 
 
 def results(series: Series) -> str:
-    """What the windows that closed last came to, where the results pass through our own hands."""
-    return _table("Latest results", series.shown.columns, series.shown.rows, "")
+    """The results of the windows that were closed last, if the command prints the results itself."""
+    return _table("Latest results", series.latest_results.columns, series.latest_results.rows, "")
 
 
 def sources(series: Series) -> str:
     """The sources that are furthest behind."""
-    furthest = sorted(series.sources.items(), key=lambda item: -item[1].behind_ms)[:_ROWS]
-    lines = [(name, f"{heard.rows:,}", wait_text(series.about, heard.behind_ms)) for name, heard in furthest]
+    furthest = sorted(series.sources.items(), key=lambda item: -item[1].behind_ms)[:_MAX_ROWS]
+    lines = [(name, f"{source.rows:,}", wait_text(series.about, source.behind_ms)) for name, source in furthest]
     return _table("Sources, furthest behind first", ("source", "rows", "behind the clock"), lines, "")
 
 
-def empty(where: Iterable[str]) -> str:
-    """What to do when there is nothing to see."""
-    places = "".join(f"<li><code>{escape(place)}</code></li>" for place in where)
-    looked = f"<p>Looking in:</p><ul>{places}</ul>" if places else ""
+def empty(folders: Iterable[str]) -> str:
+    """The page without any query: what to do, and the folders that were searched."""
+    items = "".join(f"<li><code>{escape(folder)}</code></li>" for folder in folders)
+    searched = f"<p>Folders searched:</p><ul>{items}</ul>" if items else ""
     return (
-        '<section class="empty"><h2>No promise has been heard of yet</h2>'
-        "<p>A query appears here after its first micro-batch, by itself. Put a promise on a stream and start it:</p>"
+        '<section class="empty"><h2>No query with a promise was found</h2>'
+        "<p>A query appears here after its first micro-batch. Put a promise on a stream and start the query:</p>"
         '<pre>events = sw.with_drop_ratio(events, "ts", 0.01)</pre>'
-        "<p>or see a generated one in another terminal:</p><pre>slackwater demo</pre>"
-        f"{looked}<p>A query with a location of its own is found by it: "
-        "<code>slackwater watch LOCATION</code>, the folder that was given as <code>location=</code>, "
-        "<code>spark.slackwater.location</code>, or its checkpoint.</p></section>"
+        "<p>or run a demonstration in another terminal:</p><pre>slackwater demo</pre>"
+        f"{searched}<p>For a query with its own location, run <code>slackwater watch LOCATION</code>. LOCATION is the "
+        "value of <code>location=</code> or <code>spark.slackwater.location</code>, or the checkpoint.</p></section>"
     )
 
 
 def footer(now_ms: float) -> str:
-    """When the page was last brought up to date."""
+    """The time of the last update."""
     return f'<p class="foot">{dt.datetime.fromtimestamp(now_ms / 1e3, dt.UTC):%H:%M:%S} UTC · all times are UTC</p>'
 
 
-def _table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], none: str, left: int = 1) -> str:
+def _table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], empty_text: str, left: int = 1) -> str:
+    """A table whose first ``left`` columns are left-aligned; without lines ``empty_text``, or nothing."""
     if not lines:
-        return f"<h3>{title}</h3><p class='note'>{none}</p>" if none else ""
+        return f"<h3>{title}</h3><p class='note'>{empty_text}</p>" if empty_text else ""
 
     def cells(tag: str, texts: Sequence[str]) -> str:
         return "".join(

@@ -1,4 +1,4 @@
-"""Serves the page: Bokeh's server in a thread of its own, on loopback unless told otherwise."""
+"""Serves the live page: a Bokeh server in its own thread, by default on loopback. This module needs bokeh."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tornado.ioloop import IOLoop
 from tornado.web import RequestHandler
 
 from slackwater.errors import MissingRequirement
-from slackwater.watching.folders import Folders
+from slackwater.watching.folders import SeriesFinder
 from slackwater.watching.page_view import Page
 from slackwater.watching.ports import DEFAULT_PAGE_PORT
 from slackwater.watching.series import Series
@@ -33,10 +33,9 @@ _FRESH_S = 0.5
 
 
 class PageServer:
-    """A page over the series of some folders, until it is closed.
+    """A live page over the series in some folders, until ``close()``.
 
-    Off loopback everybody who asks must bring the token; it is made when none is given. All that the page needs
-    comes from this server.
+    Off loopback every request needs the token; if none is given, one is made. The page loads nothing from elsewhere.
     """
 
     def __init__(
@@ -51,12 +50,12 @@ class PageServer:
         if token is None and not is_loopback(host):
             self.token = secrets.token_urlsafe(16)
         self._folders = folders
-        self._found = Folders(folders)
-        self._seen: list[Series] = []
-        self._seen_s = 0.0
+        self._finder = SeriesFinder(folders)
+        self._series: list[Series] = []
+        self._series_s = 0.0
         self._ready = threading.Event()
         self._failure: OSError | None = None
-        self._wanted_port = port
+        self._requested_port = port
         self._loop: IOLoop | None = None
         self._server: Server | None = None
         self._thread = threading.Thread(target=self._run, name="slackwater-page", daemon=True)
@@ -71,13 +70,13 @@ class PageServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that the server listens on."""
         assert self._server is not None
         return int(self._server.port or 0)
 
     @property
     def url(self) -> str:
-        """What to open in a browser; the token is in it where one is demanded."""
+        """The address to open in a browser, with the token if one is required."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/" + ("" if self.token is None else f"?token={quote(self.token)}")
 
@@ -91,15 +90,15 @@ class PageServer:
     def _run(self) -> None:
         asyncio.set_event_loop(asyncio.new_event_loop())
         loop = self._loop = IOLoop.current()
-        auth = None if self.token is None else _TokenOnly(self.token)
+        auth = None if self.token is None else _TokenAuth(self.token)
         extra: dict[str, Any] = {} if auth is None else {"auth_provider": auth}
         try:
             self._server = Server(
                 {"/": Application(FunctionHandler(self._open))},
                 io_loop=loop,
-                port=self._wanted_port,
+                port=self._requested_port,
                 address=self.host,
-                # off loopback the page goes by whatever name the machine has; the token is what guards it
+                # off loopback the host name of the page is unknown; the token protects it
                 allow_websocket_origin=None if auth is None else ["*"],
                 check_unused_sessions_milliseconds=5_000,
                 unused_session_lifetime_milliseconds=10_000,
@@ -113,7 +112,7 @@ class PageServer:
             self._failure = error
             self._ready.set()
             return
-        self._look()  # what is there already is read before the first visitor comes
+        self._find()  # read existing series before the first visitor comes
         self._server.start()
         self._ready.set()
         loop.start()
@@ -122,20 +121,20 @@ class PageServer:
 
     def _open(self, document: Document) -> None:
         context: Any = document.session_context
-        asked: list[bytes] = context.request.arguments.get("query", [])
-        chosen = asked[0].decode(errors="replace") if asked else None
-        Page(document, self._look, lambda: [str(folder) for folder in self._folders()], chosen)
+        requested: list[bytes] = context.request.arguments.get("query", [])
+        chosen = requested[0].decode(errors="replace") if requested else None
+        Page(document, self._find, lambda: [str(folder) for folder in self._folders()], chosen)
 
-    def _look(self) -> list[Series]:
-        """What all visitors see: looked for once, however many they are."""
+    def _find(self) -> list[Series]:
+        """The series, read at most every ``_FRESH_S`` seconds for all visitors together."""
         now_s = time.monotonic()
-        if now_s - self._seen_s > _FRESH_S:
-            self._seen, self._seen_s = self._found.look(), now_s
-        return self._seen
+        if now_s - self._series_s > _FRESH_S:
+            self._series, self._series_s = self._finder.find(), now_s
+        return self._series
 
 
-class _TokenOnly(AuthProvider):  # type: ignore[misc]
-    """Lets in who brings the token, in the address first and in a cookie from then on."""
+class _TokenAuth(AuthProvider):  # type: ignore[misc]
+    """Requires the token in the address of the first request, and a cookie in later ones."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -144,12 +143,12 @@ class _TokenOnly(AuthProvider):  # type: ignore[misc]
     @property
     def get_user(self) -> Any:
         def user(handler: RequestHandler) -> str | None:
-            mark = hashlib.sha256(self._token.encode()).hexdigest()
-            if hmac.compare_digest((handler.get_cookie(_COOKIE) or "").encode(), mark.encode()):
+            digest = hashlib.sha256(self._token.encode()).hexdigest()
+            if hmac.compare_digest((handler.get_cookie(_COOKIE) or "").encode(), digest.encode()):
                 return "watcher"
             if not hmac.compare_digest(handler.get_argument("token", "").encode(), self._token.encode()):
                 return None
-            handler.set_cookie(_COOKIE, mark, httponly=True, samesite="Strict")
+            handler.set_cookie(_COOKIE, digest, httponly=True, samesite="Strict")
             return "watcher"
 
         return user
@@ -164,15 +163,15 @@ class _TokenOnly(AuthProvider):  # type: ignore[misc]
 
 
 class _Refused(RequestHandler):
-    """Says what is missing."""
+    """The answer to a request without the token."""
 
     def get(self) -> None:
         self.set_status(403)
-        self.finish("This page demands its token: open the address that was printed when it was started.\n")
+        self.finish("This page requires its token: open the address that was printed when the page started.\n")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach that address.
+    """Whether only this machine can reach the address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("localhost")
     (True, True, False, True)

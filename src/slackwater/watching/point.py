@@ -1,4 +1,4 @@
-"""What one micro-batch did to a promise: one point of its series."""
+"""One point of a promise's series: the state of the promise after one micro-batch."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slackwater.control.ledger import Ledger
-from slackwater.watching.standing import Standing
+from slackwater.watching.precision import PrecisionCounts
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
-"""Of lateness; the last is the longest."""
+"""The quantiles of lateness that are recorded; 1.0 is the maximum."""
 
 BINS_PER_DECADE = 8
-_MOST_BIN = 9 * BINS_PER_DECADE
+_MAX_BIN = 9 * BINS_PER_DECADE
 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How far rows were behind the arrival clock at the end of their micro-batch: what the wait is compared with.
+    """How far the rows of a micro-batch were behind the arrival clock at its end.
 
-    A row is late if it is further behind than the wait. ``bins`` are counts on a logarithmic grid, eight a decade of
-    milliseconds; whatever is not behind at all is in bin −1.
+    A row that is further behind than the wait is late. ``quantiles_ms`` belong to ``QUANTILES``. ``bins`` are
+    (bin, rows) pairs on a logarithmic grid with eight bins per decade; rows that are not behind are in bin −1.
     """
 
     quantiles_ms: tuple[float, ...]
@@ -32,7 +32,7 @@ class Lateness:
 
     @classmethod
     def of(cls, behind_ms: NDArray[np.float64], counts: NDArray[np.int64]) -> Lateness | None:
-        """The lateness of weighted rows.
+        """The lateness of ``counts`` rows that are ``behind_ms`` each; None without rows.
 
         >>> Lateness.of(np.array([10.0, 1000.0]), np.array([99, 1])).quantiles_ms
         (10.0, 10.0, 10.0, 1000.0)
@@ -41,19 +41,19 @@ class Lateness:
         if not rows:
             return None
         order = np.argsort(behind_ms, kind="stable")
-        reached = np.cumsum(counts[order])
-        places = [min(int(np.searchsorted(reached, math.ceil(q * rows))), len(order) - 1) for q in QUANTILES]
-        sizes = np.floor(BINS_PER_DECADE * np.log10(np.maximum(behind_ms, 0.5)))
-        numbers, where = np.unique(np.clip(sizes, -1, _MOST_BIN).astype(int), return_inverse=True)
-        summed = np.bincount(where, weights=counts).astype(int)
+        ranks = np.cumsum(counts[order])
+        positions = [min(int(np.searchsorted(ranks, math.ceil(q * rows))), len(order) - 1) for q in QUANTILES]
+        bin_of = np.floor(BINS_PER_DECADE * np.log10(np.maximum(behind_ms, 0.5)))
+        numbers, inverse = np.unique(np.clip(bin_of, -1, _MAX_BIN).astype(int), return_inverse=True)
+        rows_per_bin = np.bincount(inverse, weights=counts).astype(int)
         return cls(
-            tuple(round(float(behind_ms[order[place]]), 3) for place in places),
-            tuple(zip(numbers.tolist(), summed.tolist(), strict=True)),
+            tuple(round(float(behind_ms[order[position]]), 3) for position in positions),
+            tuple(zip(numbers.tolist(), rows_per_bin.tolist(), strict=True)),
         )
 
 
 def bin_edges_ms(number: int) -> tuple[float, float]:
-    """Where a bin of lateness begins and ends.
+    """The lower and upper edge of a bin of lateness.
 
     >>> bin_edges_ms(8)[0], bin_edges_ms(16)[0]
     (10.0, 100.0)
@@ -63,7 +63,12 @@ def bin_edges_ms(number: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One micro-batch of one promise. Counts are over the whole run; None is what the promise does not have."""
+    """The state of one promise after one micro-batch. A field that does not apply to the promise is None.
+
+    ``ledger``, ``results``, ``late_panes`` and ``precision`` count over the whole run; the other fields describe the
+    micro-batch. ``window_ms`` is the newest window that it closed. ``sources`` are (name, rows, ms behind the arrival
+    clock) triples.
+    """
 
     at_ms: float
     batch: int
@@ -86,28 +91,28 @@ class Point:
     late_panes: int | None = None
     window_ms: tuple[float, float] | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
-    standing: Standing | None = None
+    precision: PrecisionCounts | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The point as plain values, without what it does not have."""
+        """The point as JSON values, without the fields that are None or empty."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["ledger"] = {k: v for k, v in self.ledger.as_json().items() if v}
         if self.lateness is not None:
             values["lateness"] = [self.lateness.quantiles_ms, self.lateness.bins]
-        if self.standing is not None:
-            values["standing"] = self.standing.as_json()
+        if self.precision is not None:
+            values["precision"] = self.precision.as_json()
         return {name: value for name, value in values.items() if value is not None and value != ()}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Point:
-        """The inverse of ``as_json``; a name that is not known is left aside."""
+        """The inverse of ``as_json``; unknown names are ignored."""
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         known["ledger"] = Ledger.from_json(values["ledger"])
         if "lateness" in known:
             quantiles, bins = known["lateness"]
             known["lateness"] = Lateness(tuple(quantiles), tuple((int(b), int(n)) for b, n in bins))
-        if "standing" in known:
-            known["standing"] = Standing(**known["standing"])
+        if "precision" in known:
+            known["precision"] = PrecisionCounts(**known["precision"])
         if "window_ms" in known:
             known["window_ms"] = tuple(known["window_ms"])
         if "sources" in known:

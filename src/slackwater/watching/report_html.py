@@ -1,4 +1,4 @@
-"""A report as HTML for a notebook: the verdict, the ledger, small plots, the latest decisions."""
+"""A report as HTML for a notebook: verdict, ledger, small plots, latest decisions. This module needs matplotlib."""
 
 from __future__ import annotations
 
@@ -14,46 +14,45 @@ from matplotlib.ticker import StrMethodFormatter
 
 from slackwater.units import percent
 from slackwater.watching.point import Point, bin_edges_ms
+from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import Series
-from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
 
-# readable on white paper and on black
+# readable on light and dark backgrounds
 _TONES = {"good": "#2a9d50", "bad": "#e0524a", "open": "#b3860b"}
 _INK, _LINE = "#7f8ba0", "#3f8fd6"
 
 
 def report_html(series: Sequence[Series]) -> str:
-    """The report of a query's promises; some 30 kB for each."""
+    """The report of a query's promises; about 30 kB per promise."""
     if not series:
         return "<p>No micro-batch has been reported yet.</p>"
     return "".join(_promise(one) for one in series)
 
 
 def _promise(series: Series) -> str:
-    stands, ledger, about = verdict(series), series.ledger, series.about
-    fates = [("on time", ledger.on_time), ("late", ledger.late), ("shed", ledger.shed), ("invalid", ledger.invalid)]
+    state, ledger, about = verdict(series), series.ledger, series.about
+    counts = [("on time", ledger.on_time), ("late", ledger.late), ("shed", ledger.shed), ("invalid", ledger.invalid)]
     if about.kind == "precision":
-        standing = series.latest("standing") or Standing()
-        fates = [
-            (word, getattr(standing, word)) for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
-        ]
+        precision = series.latest("precision") or PrecisionCounts()
+        names = ("queries", "evaluated", "deferred", "guessed", "withheld")
+        counts = [(name, getattr(precision, name)) for name in names]
     elif about.kind == "timeliness":
-        fates = [("kept", ledger.on_time), ("shed", ledger.shed)]
-    rows = "".join(f"<span style='margin-right:1.4em'><b>{count:,}</b> {fate}</span>" for fate, count in fates)
+        counts = [("kept", ledger.on_time), ("shed", ledger.shed)]
+    rows = "".join(f"<span style='margin-right:1.4em'><b>{count:,}</b> {name}</span>" for name, count in counts)
     decisions = "".join(
         f"<div><span style='opacity:.7;margin-right:1em'>{clock_text(d.at_ms)}</span>"
         f"{html.escape(decision_text(about, d))}</div>"
         for d in list(series.decisions)[-5:][::-1]
     )
-    since = "" if stands.since_ms is None else f"since {clock_text(stands.since_ms)} UTC"
-    facts = " · ".join(html.escape(f) for f in (stands.realised, stands.recently, stands.margin, since) if f)
+    since = "" if state.since_ms is None else f"since {clock_text(state.since_ms)} UTC"
+    facts = " · ".join(html.escape(f) for f in (state.realised, state.recently, state.margin, since) if f)
     title = html.escape(f"{about.query}: {about.promise}")
-    # no tables: a notebook has a style of its own for them
+    # no tables: notebooks apply their own style to them
     return (
         f"<div style='margin:0 0 1.4em;line-height:1.5'><div><b>{title}</b> &nbsp; {html.escape(promise_text(about))}"
         f" by {html.escape(about.method)}</div>"
-        f"<div><b style='font-size:1.4em;color:{_TONES[stands.tone]}'>{stands.word}</b> &nbsp;{facts}</div>"
+        f"<div><b style='font-size:1.4em;color:{_TONES[state.tone]}'>{state.word}</b> &nbsp;{facts}</div>"
         f"<div>{rows}</div>{_plots(series)}"
         f"<div style='font-size:.9em'>{decisions}</div></div>"
     )
@@ -72,9 +71,9 @@ def _plots(series: Series) -> str:
             axes.tick_params(colors=_INK, labelsize=7)
             for spine in axes.spines.values():
                 spine.set_visible(False)
-        drawn = io.StringIO()
-        figure.savefig(drawn, format="svg")
-    text = drawn.getvalue()
+        svg = io.StringIO()
+        figure.savefig(svg, format="svg")
+    text = svg.getvalue()
     return text[text.index("<svg") :]
 
 
@@ -82,10 +81,10 @@ def _over_time(
     axes: Axes, series: Series, title: str, value: Callable[[Point], float | None], promised: float = 0.0
 ) -> None:
     end = series.points[-1].at_ms
-    drawn = [((p.at_ms - end) / 6e4, v) for p in series.points if (v := value(p)) is not None]
+    points = [((p.at_ms - end) / 6e4, v) for p in series.points if (v := value(p)) is not None]
     axes.set_title(title, fontsize=8, loc="left", color=_INK)
-    axes.plot([x for x, _ in drawn], [y for _, y in drawn], color=_LINE, linewidth=1.2)
-    axes.set_ylim(0, 1.1 * max([promised, *(y for _, y in drawn)], default=0.0) or 1.0)
+    axes.plot([x for x, _ in points], [y for _, y in points], color=_LINE, linewidth=1.2)
+    axes.set_ylim(0, 1.1 * max([promised, *(y for _, y in points)], default=0.0) or 1.0)
     axes.set_xlabel("minutes", fontsize=7, color=_INK)
     axes.locator_params(nbins=5)
     if promised:
@@ -104,7 +103,7 @@ def _wait(axes: Axes, series: Series) -> None:
 
 
 def _lateness(axes: Axes, series: Series) -> None:
-    axes.set_title("lateness, s; the wait is the line", fontsize=8, loc="left", color=_INK)
+    axes.set_title("lateness, s (dashed: wait)", fontsize=8, loc="left", color=_INK)
     bins = series.lateness_bins()
     edges = [bin_edges_ms(number) for number in bins]
     rows = sum(bins.values()) or 1
@@ -134,18 +133,18 @@ def _shed(axes: Axes, series: Series) -> None:
 
 def _evaluated(axes: Axes, series: Series) -> None:
     counts = {
-        b.batch: (b.standing.evaluated - a.standing.evaluated) / (b.batch - a.batch)
+        b.batch: (b.precision.evaluated - a.precision.evaluated) / (b.batch - a.batch)
         for a, b in pairwise(series.points)
-        if a.standing is not None and b.standing is not None
+        if a.precision is not None and b.precision is not None
     }
-    _over_time(axes, series, "evaluated in a micro-batch", lambda p: counts.get(p.batch))
+    _over_time(axes, series, "evaluated per micro-batch", lambda p: counts.get(p.batch))
 
 
 def _fidelity(axes: Axes, series: Series) -> None:
     def share(point: Point) -> float | None:
-        standing = point.standing
-        shown = None if standing is None else standing.fidelity if standing.audited else standing.hit_ratio
-        return None if shown is None else 100 * shown
+        counts = point.precision
+        ratio = None if counts is None else counts.fidelity if counts.audited else counts.hit_ratio
+        return None if ratio is None else 100 * ratio
 
     _over_time(axes, series, "time within the bound, %", share, 100 * series.about.promised)
 

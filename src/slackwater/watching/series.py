@@ -1,4 +1,4 @@
-"""The series of one promise in one query: bounded, from its first micro-batch to the latest."""
+"""The history of one promise in one query, of bounded size, from its first micro-batch to the latest."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.watching.point import Point
 
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 RECENT_MS = 300_000.0
-"""What "the last minutes" are."""
+"""The length of "the last 5 min" in reports, metrics and page."""
 
-MOST_SHOWN = 12
-"""Results of the newest windows."""
+MAX_RESULT_ROWS = 12
 
-_MOST_DECISIONS = 200
-_MOST_WINDOWS = 30
-_MOST_SOURCES = 50
+_MAX_DECISIONS = 200
+_MAX_WINDOWS = 30
+_MAX_SOURCES = 50
 _SILENT_BATCHES = 100
 Kind = Literal["completeness", "timeliness", "precision"]
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Whose series it is: the query, the promise, and what was promised (a ratio, seconds, or a confidence)."""
+    """The query and the promise that a series belongs to.
+
+    ``promised`` is a drop ratio, a delay in seconds or a confidence, by ``kind``. ``column`` is the event-time column.
+    """
 
     query_id: str
     query: str
@@ -40,12 +42,12 @@ class About:
     promised: float
     method: str
     column: str = ""
-    numeric_order: bool = False  # ordered by a number: a wait is in its units
+    numeric_order: bool = False  # the stream is ordered by a number, and a wait is in its unit
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A cause, from when to when it held, and how the promise stood when it began."""
+    """A cause that was in force from ``at_ms`` to ``until_ms``; wait and shed ratio are those at its start."""
 
     at_ms: float
     batch: int
@@ -57,8 +59,8 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
-    """Windows that a micro-batch published: the newest of them, how many results, how many late panes."""
+class ClosedWindows:
+    """The windows that a micro-batch published: the newest one, and the numbers of results and late panes."""
 
     at_ms: float
     start_ms: float
@@ -68,8 +70,8 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """A source: its rows so far, how far behind the clock the freshest of its latest was, and in which micro-batch."""
+class SourceState:
+    """A source: its rows so far, its last micro-batch, and how far the newest row of that batch was behind."""
 
     rows: int
     behind_ms: float
@@ -77,27 +79,36 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """Results of the newest windows, as texts: known only where the results pass through our own hands."""
+class ResultRows:
+    """Results of the newest windows, as texts. Known only if the command prints the results itself."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
 
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> ResultRows:
+        """The inverse of ``asdict``."""
+        rows = tuple(tuple(str(text) for text in row) for row in values.get("rows", ()))
+        return cls(tuple(str(name) for name in values.get("columns", ())), rows)
+
 
 class Series:
-    """Everything that is remembered of a promise. No clock, no I/O.
+    """The history of a promise: report, metrics and page read it. It has no clock and does no I/O.
 
-    It holds at most ``MOST_POINTS`` points: when there are more, every second point of the older half goes. Counts are
-    cumulative, so only resolution is lost, and the whole run stays visible. Some 500 kB at most.
+    It holds at most ``MAX_POINTS`` points. Beyond that, every second point of the older half is dropped. Counts are
+    cumulative, so only resolution is lost, and the history covers the whole run. A series takes at most about 500 kB.
+
+    ``kept`` is the current verdict (None: not yet known), and ``since_ms`` the time when it last changed. ``seen_ms``
+    is the time of the last report of the query. ``ended`` says how the query ended; None while it runs.
     """
 
     def __init__(self, about: About) -> None:
         self.about = about
         self.points: list[Point] = []
-        self.decisions: deque[Decision] = deque(maxlen=_MOST_DECISIONS)
-        self.closed: deque[Closed] = deque(maxlen=_MOST_WINDOWS)
-        self.sources: dict[str, Heard] = {}
-        self.shown = Shown()
+        self.decisions: deque[Decision] = deque(maxlen=_MAX_DECISIONS)
+        self.closed: deque[ClosedWindows] = deque(maxlen=_MAX_WINDOWS)
+        self.sources: dict[str, SourceState] = {}
+        self.latest_results = ResultRows()
         self.kept: bool | None = None
         self.since_ms: float | None = None
         self.seen_ms = math.nan
@@ -111,74 +122,75 @@ class Series:
 
     @property
     def ledger(self) -> Ledger:
-        """What became of every row so far."""
+        """The ledger after the latest point."""
         return self.points[-1].ledger if self.points else Ledger()
 
     def add(self, point: Point) -> None:
-        """Take one more micro-batch; a repetition is ignored."""
+        """Add a micro-batch; a batch that is repeated after a crash is ignored."""
         before = self.last
         if before is not None and point.batch <= before.batch:
             return
         self.ended = None
         self.batches += 1
         self.points.append(point)
-        self.saw(point.at_ms)
-        self._note_decision(point)
-        self._note_windows(before, point)
-        self._note_sources(point)
-        kept = self._keeps(point)
+        self.mark_alive(point.at_ms)
+        self._add_decision(point)
+        self._add_windows(before, point)
+        self._add_sources(point)
+        kept = self._kept_after(point)
         if kept is not None and kept != self.kept:
             self.kept, self.since_ms = kept, point.at_ms
-        if len(self.points) > MOST_POINTS:
-            half = MOST_POINTS // 2
+        if len(self.points) > MAX_POINTS:
+            half = MAX_POINTS // 2
             self.points[:half] = self.points[:half:2]
 
-    def saw(self, at_ms: float) -> None:
-        """A sign of life."""
+    def mark_alive(self, at_ms: float) -> None:
+        """Note that the query reported at this time."""
         self.seen_ms = at_ms if math.isnan(self.seen_ms) else max(self.seen_ms, at_ms)
 
-    def show(self, shown: Shown) -> None:
-        """Results that were published; with the same columns those before stay below them, as many as fit."""
-        kept = self.shown.rows if shown.columns == self.shown.columns else ()
-        self.shown = Shown(shown.columns, (*shown.rows, *kept)[:MOST_SHOWN])
+    def add_results(self, results: ResultRows) -> None:
+        """Put published results before the earlier ones, which stay if they have the same columns and fit."""
+        earlier = self.latest_results.rows if results.columns == self.latest_results.columns else ()
+        self.latest_results = ResultRows(results.columns, (*results.rows, *earlier)[:MAX_RESULT_ROWS])
 
     def end(self, how: str) -> None:
-        """The query has ended."""
+        """Note how the query ended."""
         self.ended = how
 
-    def since(self, at_ms: float) -> Iterator[Point]:
+    def points_since(self, at_ms: float) -> Iterator[Point]:
         """The points of that time or later, oldest first."""
         newest_first = itertools.takewhile(lambda point: point.at_ms >= at_ms, reversed(self.points))
         return reversed(list(newest_first))
 
-    def ledger_of_the_last(self, span_ms: float = RECENT_MS) -> Ledger:
-        """What became of the rows of the last minutes before the latest micro-batch."""
-        return self.between(self.last.at_ms - span_ms, self.last) if self.last else Ledger()
+    def recent_ledger(self, span_ms: float = RECENT_MS) -> Ledger:
+        """The ledger of the last ``span_ms`` before the latest point."""
+        return self.ledger_between(self.last.at_ms - span_ms, self.last) if self.last else Ledger()
 
-    def between(self, from_ms: float, point: Point) -> Ledger:
-        """What became of the rows after a time, up to a point."""
-        earlier = self.at(from_ms)
+    def ledger_between(self, from_ms: float, point: Point) -> Ledger:
+        """The ledger of the rows after ``from_ms``, up to ``point``."""
+        earlier = self.point_at(from_ms)
         return point.ledger if earlier is None else point.ledger - earlier.ledger
 
-    def at(self, at_ms: float) -> Point | None:
-        """The last point up to a time."""
-        place = bisect.bisect_right(self.points, at_ms, key=lambda point: point.at_ms)
-        return self.points[place - 1] if place else None
+    def point_at(self, at_ms: float) -> Point | None:
+        """The last point up to that time."""
+        index = bisect.bisect_right(self.points, at_ms, key=lambda point: point.at_ms)
+        return self.points[index - 1] if index else None
 
     def lateness_bins(self, span_ms: float = RECENT_MS) -> dict[int, int]:
-        """The lateness of the rows of the last minutes."""
+        """Rows per bin of lateness, over the last ``span_ms``."""
         bins: dict[int, int] = {}
         if self.last is not None:
-            for point in self.since(self.last.at_ms - span_ms):
+            for point in self.points_since(self.last.at_ms - span_ms):
                 for number, rows in point.lateness.bins if point.lateness else ():
                     bins[number] = bins.get(number, 0) + rows
         return dict(sorted(bins.items()))
 
     def latest(self, field: str) -> Any:
-        """The latest value of a field that not every micro-batch has."""
+        """The latest value of a point's field that is not None; None if there is none."""
         return next((v for p in reversed(self.points) if (v := getattr(p, field)) is not None), None)
 
-    def _keeps(self, point: Point) -> bool | None:
+    def _kept_after(self, point: Point) -> bool | None:
+        """Whether the promise is kept over the run up to ``point``; None if that is not known yet."""
         about = self.about
         if about.kind == "completeness":
             judged = point.ledger.on_time + point.ledger.late
@@ -186,55 +198,53 @@ class Series:
             return promise.kept_by(point.ledger.late, point.ledger.on_time) if judged and about.promised else None
         if about.kind == "timeliness":
             return None if point.mean_delay_s is None else point.mean_delay_s <= about.promised
-        return None if point.standing is None else point.standing.kept
+        return None if point.precision is None else point.precision.kept
 
-    def _note_decision(self, point: Point) -> None:
+    def _add_decision(self, point: Point) -> None:
         if not point.cause or point.cause == "no rows":
             return
         if self.decisions and self.decisions[-1].cause == point.cause:
-            same = self.decisions[-1]
-            self.decisions[-1] = replace(same, until_ms=point.at_ms, batches=same.batches + 1)
+            current = self.decisions[-1]
+            self.decisions[-1] = replace(current, until_ms=point.at_ms, batches=current.batches + 1)
         else:
-            made = Decision(point.at_ms, point.batch, point.cause, point.wait_ms, point.shed_ratio, point.at_ms)
-            self.decisions.append(made)
+            decision = Decision(point.at_ms, point.batch, point.cause, point.wait_ms, point.shed_ratio, point.at_ms)
+            self.decisions.append(decision)
 
-    def _note_sources(self, point: Point) -> None:
+    def _add_sources(self, point: Point) -> None:
+        """Update the sources of this batch; drop the longest silent ones if there are too many or they are too old."""
         for source, rows, behind_ms in point.sources:
             total = self.sources.pop(source).rows if source in self.sources else 0
-            self.sources[source] = Heard(total + rows, behind_ms, point.batch)
+            self.sources[source] = SourceState(total + rows, behind_ms, point.batch)
         while self.sources:
             longest_silent = next(iter(self.sources))
-            if (
-                len(self.sources) <= _MOST_SOURCES
-                and self.sources[longest_silent].batch > point.batch - _SILENT_BATCHES
-            ):
+            if len(self.sources) <= _MAX_SOURCES and self.sources[longest_silent].batch > point.batch - _SILENT_BATCHES:
                 return
             del self.sources[longest_silent]
 
-    def _note_windows(self, before: Point | None, point: Point) -> None:
+    def _add_windows(self, before: Point | None, point: Point) -> None:
         if point.window_ms is None:
             return
         results, panes = point.results or 0, point.late_panes or 0
         if before is not None:
             results, panes = results - (before.results or 0), panes - (before.late_panes or 0)
-        self.closed.append(Closed(point.at_ms, *point.window_ms, results, panes))
+        self.closed.append(ClosedWindows(point.at_ms, *point.window_ms, results, panes))
 
     def copy(self) -> Series:
-        """The series as it is now, for somebody who looks at it in another thread."""
+        """A copy for a reader in another thread."""
         copied = copy.copy(self)
         copied.points, copied.sources = list(self.points), dict(self.sources)
         copied.decisions, copied.closed = self.decisions.copy(), self.closed.copy()
         return copied
 
     def snapshot(self) -> dict[str, Any]:
-        """The series as plain values."""
+        """The series as JSON values."""
         return {
             "about": asdict(self.about),
             "points": [point.as_json() for point in self.points],
             "decisions": [asdict(decision) for decision in self.decisions],
             "closed": [asdict(closed) for closed in self.closed],
-            "shown": asdict(self.shown),
-            "sources": {name: asdict(heard) for name, heard in self.sources.items()},
+            "latest_results": asdict(self.latest_results),
+            "sources": {name: asdict(source) for name, source in self.sources.items()},
             "kept": self.kept,
             "since_ms": self.since_ms,
             "seen_ms": self.seen_ms if math.isfinite(self.seen_ms) else None,
@@ -248,16 +258,10 @@ class Series:
         series = cls(About(**snapshot["about"]))
         series.points = [Point.from_json(values) for values in snapshot["points"]]
         series.decisions.extend(Decision(**values) for values in snapshot["decisions"])
-        series.closed.extend(Closed(**values) for values in snapshot["closed"])
-        series.sources = {name: Heard(**values) for name, values in snapshot["sources"].items()}
-        series.shown = shown_from(snapshot.get("shown", {}))
+        series.closed.extend(ClosedWindows(**values) for values in snapshot["closed"])
+        series.sources = {name: SourceState(**values) for name, values in snapshot["sources"].items()}
+        series.latest_results = ResultRows.from_json(snapshot.get("latest_results", {}))
         series.kept, series.since_ms, series.ended = snapshot["kept"], snapshot["since_ms"], snapshot["ended"]
         series.seen_ms = math.nan if snapshot["seen_ms"] is None else snapshot["seen_ms"]
         series.batches = snapshot["batches"]
         return series
-
-
-def shown_from(values: dict[str, Any]) -> Shown:
-    """The inverse of ``asdict``, from JSON."""
-    rows = tuple(tuple(str(text) for text in row) for row in values.get("rows", ()))
-    return Shown(tuple(str(name) for name in values.get("columns", ())), rows)

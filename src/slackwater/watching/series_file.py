@@ -1,7 +1,8 @@
-"""A series on disk, in the promise's folder beside the checkpoint.
+"""The file of a series, in the promise's folder beside the checkpoint.
 
-One JSON line a micro-batch after a line that holds everything before it; the file is rewritten when it has grown by
-``_LINES`` lines. A line that a crash cut short is left aside.
+The first line is a snapshot of the series as JSON; each further line is one change, such as a point. After
+``_MAX_LINES`` lines the file is replaced by one with a new snapshot. An incomplete last line, left by a crash, is
+ignored.
 """
 
 from __future__ import annotations
@@ -14,21 +15,22 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from slackwater.watching.point import Point
-from slackwater.watching.series import About, Series, Shown, shown_from
+from slackwater.watching.series import About, ResultRows, Series
 
 PATTERN = "series-*.jsonl"
-_LINES = 500
+_MAX_LINES = 500
 
 
 def series_path(folder: Path, query_id: str) -> Path:
-    """Where the series of a query under the promise of that folder is."""
+    """The file of a query's series in the folder of its promise."""
     return folder / f"series-{query_id}.jsonl"
 
 
 class SeriesWriter:
-    """Keeps a series in memory and on disk; goes on with what an earlier run left there.
+    """Keeps a series in memory and in its file, and continues the file of an earlier run.
 
-    A micro-batch costs one short write, without waiting for the disk: a power cut may take the latest points.
+    ``next_batch`` is the batch that comes next. If the file is at this batch or beyond, it belongs to an earlier
+    checkpoint and is replaced. A micro-batch costs one short write without fsync, so a power cut may lose points.
     """
 
     def __init__(self, path: Path, about: About, next_batch: int) -> None:
@@ -36,31 +38,31 @@ class SeriesWriter:
         self.series = SeriesReader(path).read() or Series(about)
         last = self.series.last
         if last is not None and last.batch >= next_batch:
-            self.series = Series(about)  # of another life of the query: its checkpoint has begun anew
+            self.series = Series(about)
         self.series.about = about
         self._file: TextIO | None = None
         self._lines = 0
         self._rewrite()
 
     def add(self, point: Point) -> None:
-        """Take one more micro-batch."""
+        """Add a micro-batch."""
         self.series.add(point)
         self._write({"point": point.as_json()})
-        if self._lines >= _LINES:
+        if self._lines >= _MAX_LINES:
             self._rewrite()
 
-    def saw(self, at_ms: float) -> None:
-        """A sign of life of a query that has nothing to do."""
-        self.series.saw(at_ms)
+    def mark_alive(self, at_ms: float) -> None:
+        """Note that an idle query reported at this time."""
+        self.series.mark_alive(at_ms)
         self._write({"seen_ms": at_ms})
 
-    def show(self, shown: Shown) -> None:
-        """Results that were published."""
-        self.series.show(shown)
-        self._write({"shown": asdict(shown)})
+    def add_results(self, results: ResultRows) -> None:
+        """Add published results."""
+        self.series.add_results(results)
+        self._write({"results": asdict(results)})
 
     def end(self, how: str) -> None:
-        """The query has ended."""
+        """Note how the query ended, and close the file."""
         self.series.end(how)
         self._write({"ended": how})
         if self._file is not None:
@@ -87,34 +89,35 @@ class SeriesWriter:
 
 
 class SeriesReader:
-    """Follows a series that somebody else writes: each call reads what is new."""
+    """Follows a series that another thread or process writes: each call of ``read`` reads what is new."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._inode = -1
-        self._place = 0
+        self._position = 0
         self.series: Series | None = None
 
     def read(self) -> Series | None:
-        """The series as far as it is written; None while there is none, or where it cannot be read."""
+        """The series as far as it is written; None if the file does not exist or cannot be read."""
         try:
             with self._path.open("rb") as file:
                 status = os.fstat(file.fileno())
-                if status.st_ino != self._inode or status.st_size < self._place:
-                    self._inode, self._place, self.series = status.st_ino, 0, None
-                if status.st_size == self._place:
+                if status.st_ino != self._inode or status.st_size < self._position:
+                    self._inode, self._position, self.series = status.st_ino, 0, None
+                if status.st_size == self._position:
                     return self.series
-                file.seek(self._place)
+                file.seek(self._position)
                 text = file.read()
         except OSError:
             return self.series
-        whole = text.rfind(b"\n") + 1
-        self._place += whole
-        for line in text[:whole].splitlines():
-            self._take(line)
+        complete = text.rfind(b"\n") + 1
+        self._position += complete
+        for line in text[:complete].splitlines():
+            self._apply(line)
         return self.series
 
-    def _take(self, line: bytes) -> None:
+    def _apply(self, line: bytes) -> None:
+        """Apply one line; a line that cannot be read is skipped."""
         try:
             values = json.loads(line)
             if "series" in values:
@@ -123,10 +126,10 @@ class SeriesReader:
                 return
             elif "point" in values:
                 self.series.add(Point.from_json(values["point"]))
-            elif "shown" in values:
-                self.series.show(shown_from(values["shown"]))
+            elif "results" in values:
+                self.series.add_results(ResultRows.from_json(values["results"]))
             elif "seen_ms" in values:
-                self.series.saw(values["seen_ms"])
+                self.series.mark_alive(values["seen_ms"])
             elif "ended" in values:
                 self.series.end(values["ended"])
         except (ValueError, KeyError, TypeError):

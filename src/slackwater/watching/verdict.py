@@ -1,4 +1,4 @@
-"""A promise in words: is it kept, by how much, since when."""
+"""The state of a promise as text: is it kept, by how much, since when."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 from slackwater.units import duration_text, percent
 from slackwater.watching.point import QUANTILES
+from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import About, Decision, Series
-from slackwater.watching.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a person wants to know first. ``tone`` is good, bad or open; ``word`` says the same without colour."""
+    """The state of a promise as texts.
+
+    ``tone`` is good, bad or open and selects a colour; ``word`` says the same without colour. ``margin`` compares
+    ``realised`` with ``promised``.
+    """
 
     tone: str
     word: str
@@ -25,11 +29,11 @@ class Verdict:
 
 
 def verdict(series: Series) -> Verdict:
-    """How a promise stands after its latest micro-batch."""
+    """The state of a promise after its latest micro-batch."""
     about, kept = series.about, series.kept
     tone, word = ("open", "LEARNING") if kept is None else ("good", "KEPT") if kept else ("bad", "BROKEN")
     if about.kind == "completeness":
-        ledger, recent = series.ledger, series.ledger_of_the_last()
+        ledger, recent = series.ledger, series.recent_ledger()
         if about.promised == 0 and series.points:
             word = "BEST EFFORT"
         return Verdict(
@@ -52,22 +56,20 @@ def verdict(series: Series) -> Verdict:
             "" if mean_s is None else _margin(mean_s, about.promised),
             series.since_ms,
         )
-    standing = series.latest("standing") or Standing()
+    counts = series.latest("precision") or PrecisionCounts()
     return Verdict(
         tone,
         word,
         promise_text(about),
-        _fidelity(standing),
-        "" if standing.hit_ratio is None else f"{percent(standing.hit_ratio)} when next evaluated",
-        ""
-        if standing.evaluated_ratio is None
-        else f"{percent(standing.evaluated_ratio)} evaluated, the rest let stand",
+        _fidelity(counts),
+        "" if counts.hit_ratio is None else f"{percent(counts.hit_ratio)} when next evaluated",
+        "" if counts.evaluated_ratio is None else f"{percent(counts.evaluated_ratio)} evaluated, the rest deferred",
         series.since_ms,
     )
 
 
 def promise_text(about: About) -> str:
-    """The promise as a query text would say it.
+    """The promise as it is written in a query text.
 
     >>> promise_text(About("q", "q", "p", "completeness", 0.01, "budgeted-quantile"))
     'DRATIO 1%'
@@ -80,14 +82,14 @@ def promise_text(about: About) -> str:
 
 
 def wait_text(about: About, wait_ms: float | None) -> str:
-    """A wait as a person reads it: a duration, or a distance in the units of a number."""
+    """A wait as text: a duration, or a distance in the unit of the numeric event-time column."""
     if wait_ms is None:
         return "–"
     return f"{wait_ms:,.4g}" if about.numeric_order else duration_text(wait_ms)
 
 
 def decision_text(about: About, decision: Decision) -> str:
-    """A decision and what it came to."""
+    """A decision's cause, and its wait or shed ratio."""
     outcome = ""
     if decision.wait_ms is not None:
         outcome = f", wait {wait_text(about, decision.wait_ms)}"
@@ -97,7 +99,7 @@ def decision_text(about: About, decision: Decision) -> str:
 
 
 def clock_text(at_ms: float) -> str:
-    """A time of day, UTC.
+    """The time of day in UTC.
 
     >>> clock_text(0.0)
     '00:00:00'
@@ -106,7 +108,7 @@ def clock_text(at_ms: float) -> str:
 
 
 def heartbeat_text(about: About, heartbeat_ms: float | None) -> str:
-    """A heartbeat as a person reads it."""
+    """A heartbeat as text: a time in UTC, or a number."""
     if heartbeat_ms is None:
         return "none yet"
     if about.numeric_order:
@@ -115,7 +117,7 @@ def heartbeat_text(about: About, heartbeat_ms: float | None) -> str:
 
 
 def lateness_text(series: Series) -> str:
-    """The lateness of the latest micro-batch that had rows, in quantiles."""
+    """The quantiles of lateness in the latest micro-batch with rows."""
     lateness = series.latest("lateness")
     if lateness is None:
         return "–"
@@ -124,10 +126,10 @@ def lateness_text(series: Series) -> str:
     return ", ".join(f"{name} {wait_text(series.about, max(value, 0.0))}" for name, value in values)
 
 
-def _fidelity(standing: Standing) -> str:
-    if standing.fidelity is None:
-        return "–" if standing.hit_ratio is None else "share of time not audited"
-    return f"within the bound {percent(standing.fidelity)} of the time"
+def _fidelity(counts: PrecisionCounts) -> str:
+    if counts.fidelity is None:
+        return "–" if counts.hit_ratio is None else "share of time not audited"
+    return f"within the bound {percent(counts.fidelity)} of the time"
 
 
 def _margin(realised: float, promised: float) -> str:

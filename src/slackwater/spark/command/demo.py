@@ -20,7 +20,7 @@ from slackwater.spark.report import report
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.results import observe_results
 from slackwater.spark.worker.generator_source import Readings, read_batch, read_stream
-from slackwater.watching.series import MOST_SHOWN, Shown
+from slackwater.watching.series import MAX_RESULT_ROWS, ResultRows
 
 WINDOW = "1 second"
 _CLOCK = "fixed-watermark"
@@ -119,7 +119,7 @@ class SideBySide:
         )
         if newer:
             self._newest_window = newer[0][0]
-            listener_of(self._spark).show("demo", Shown(("window", "rows", "peak"), newer))
+            listener_of(self._spark).add_results("demo", ResultRows(("window", "rows", "peak"), newer))
         return QueryState(promise.ledger.input, promise.wait_ms, promise.mean_wait_ms, windows, latest)
 
     def fixed_state(self) -> QueryState:
@@ -145,7 +145,7 @@ class SideBySide:
         """How many windows the query closed, and the newest of them."""
         results = self._spark.table(name)
         latest = results.groupBy("window").agg(F.sum("n").alias("n"), F.max("peak").alias("peak"))
-        newest = latest.orderBy(F.desc("window")).limit(MOST_SHOWN).collect()
+        newest = latest.orderBy(F.desc("window")).limit(MAX_RESULT_ROWS).collect()
         return latest.count(), [(f"{row.window.start:%H:%M:%S}", row.n, row.peak) for row in newest]
 
     def missing(self, name: str) -> MissingRows:

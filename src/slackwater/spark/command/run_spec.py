@@ -98,7 +98,7 @@ class RunSpec:
             raise query_failed(error) from error
         listener = listener_of(spark)
         writer = writer_to(
-            result, self.sink, self.late_sink, emit, as_json, lambda shown: listener.show(self.table, shown)
+            result, self.sink, self.late_sink, emit, as_json, lambda rows: listener.add_results(self.table, rows)
         )
         checkpoint = str(self.checkpoint or scratch / "checkpoint")
         try:

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.errors import InvalidOption
 from slackwater.names import quoted
-from slackwater.spark.command.shown_results import Show, shown_of
+from slackwater.spark.command.result_rows import Show, result_rows
 from slackwater.spark.windows.late_rows import late_rows, on_time
 
 Emit = Callable[[str], None]
@@ -70,12 +70,12 @@ class Sink:
                 emit(line)
                 values.append(json.loads(line))
             if values:
-                show(shown_of(values))
+                show(result_rows(values))
             return
         rows = frame.drop("parts").toPandas()
         if len(rows):
             emit(rows.to_string(index=False))
-            show(shown_of(rows.to_dict("records")))
+            show(result_rows(rows.to_dict("records")))
 
 
 def as_json_lines(frame: DataFrame) -> Iterator[str]:
@@ -98,7 +98,7 @@ def writer_to(
         frame.persist()
         try:
             sink.write(on_time(frame), batch, emit, as_json, show)
-            late.write(late_rows(frame), batch, emit, as_json, lambda shown: None)
+            late.write(late_rows(frame), batch, emit, as_json, lambda rows: None)
         finally:
             frame.unpersist()
 

@@ -24,7 +24,7 @@ from slackwater.spark.runtime.java_names import remember_java_names
 from slackwater.spark.runtime.progress import parse_ms
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.recorder import SeriesRecorder
-from slackwater.watching.series import Kind, Shown
+from slackwater.watching.series import Kind, ResultRows
 
 _log = logging.getLogger("slackwater")
 Handler = TypeVar("Handler", bound=PromiseHandler[Any])
@@ -62,10 +62,10 @@ class PromiseListener(StreamingQueryListener):
         with self._changed:
             handler.add(spec)
 
-    def show(self, promise: str, shown: Shown) -> None:
+    def add_results(self, promise: str, results: ResultRows) -> None:
         """Add published results to a promise's history, for the live page."""
         with self._changed:
-            self._recorder.show(promise, shown)
+            self._recorder.add_results(promise, results)
 
     def wait_for_batch(self, query_id: str, batch: int, timeout_s: float) -> None:
         """Return once every handler has dealt with the batch, or after the timeout."""

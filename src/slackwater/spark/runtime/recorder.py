@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from slackwater.spark.runtime.handler import SeriesEntry
-from slackwater.watching.folders import written_to
-from slackwater.watching.series import About, Series, Shown
+from slackwater.watching.folders import register_folder
+from slackwater.watching.series import About, ResultRows, Series
 from slackwater.watching.series_file import SeriesWriter, series_path
 
 _log = logging.getLogger("slackwater")
@@ -40,7 +40,7 @@ class SeriesRecorder:
         """Note that the query is alive without rows."""
         for writer in self._of(query_id):
             with self._failures_logged():
-                writer.saw(now_ms)
+                writer.mark_alive(now_ms)
 
     def on_ended(self, query_id: str, failure: str | None) -> None:
         """Note how the query ended.
@@ -52,12 +52,12 @@ class SeriesRecorder:
             with self._failures_logged():
                 writer.end(how)
 
-    def show(self, promise: str, shown: Shown) -> None:
+    def add_results(self, promise: str, results: ResultRows) -> None:
         """Add published results to the series of the promise's running queries."""
         for (_, name), writer in self._writers.items():
             if name == promise and writer.series.ended is None:
                 with self._failures_logged():
-                    writer.show(shown)
+                    writer.add_results(results)
 
     def forget(self, query_id: str) -> None:
         """A query starts, perhaps again: its series continue from their files."""
@@ -77,7 +77,7 @@ class SeriesRecorder:
         writer = self._writers.get(key)
         if writer is None or writer.series.about != about:
             path = series_path(folder, about.query_id)
-            written_to(path.parent)
+            register_folder(path.parent)
             writer = self._writers[key] = SeriesWriter(path, about, batch)
         return writer
 

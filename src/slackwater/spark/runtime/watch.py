@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from slackwater.extras import require
 from slackwater.spark.runtime.location import location_of
-from slackwater.watching.folders import written_folders
+from slackwater.watching.folders import registered_folders
 from slackwater.watching.ports import DEFAULT_PAGE_PORT
 
 if TYPE_CHECKING:
@@ -34,6 +34,6 @@ def watch(
     kept = [] if location is None else [location]
 
     def folders() -> list[Path]:
-        return list(dict.fromkeys([*kept, *(f for f in written_folders() if not any(k in f.parents for k in kept))]))
+        return list(dict.fromkeys([*kept, *(f for f in registered_folders() if not any(k in f.parents for k in kept))]))
 
     return PageServer(folders, port=port, host=host, token=token)

@@ -20,8 +20,8 @@ from slackwater.spark.runtime.progress import committed_ms, duration_s, query_na
 from slackwater.spark.standing.report import PrecisionReport
 from slackwater.spark.worker.columns import SHARD_COUNTS
 from slackwater.watching.point import Point
+from slackwater.watching.precision import PrecisionCounts, precision_cause
 from slackwater.watching.series import About, Series
-from slackwater.watching.standing import Standing, cause_of
 
 STANDING_PREFIX = "slackwater-standing:"
 SHARD_COUNTS_TYPE = StructType(
@@ -94,15 +94,15 @@ def _entry(spec: PrecisionSpec, shards: list[ShardCounts], progress: StreamingQu
     total = ShardCounts.together(shards)
 
     def point_after(last: Point | None) -> Point:
-        before = (last.standing if last is not None else None) or Standing()
+        before = (last.precision if last is not None else None) or PrecisionCounts()
         return Point(
             at_ms=committed_ms(progress),
             batch=progress.batchId,
             ledger=Ledger(),
-            cause=cause_of(total) if shards else "no rows",
+            cause=precision_cause(total) if shards else "no rows",
             duration_s=duration_s(progress),
             state_rows=state_rows(progress),
-            standing=before.after(total, whole=len(shards) == spec.shards),
+            precision=before.after(total, whole=len(shards) == spec.shards),
         )
 
     return SeriesEntry(about, spec.folder, point_after)

@@ -7,9 +7,9 @@ from typing import Any
 
 from slackwater.control.ledger import Ledger
 from slackwater.units import percent
+from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
-from slackwater.watching.standing import Standing
 from slackwater.watching.verdict import promise_text
 
 
@@ -30,9 +30,9 @@ class PrecisionReport:
         return Ledger()
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> PrecisionCounts:
         """The counts over the run."""
-        return self.series.latest("standing") or Standing()
+        return self.series.latest("precision") or PrecisionCounts()
 
     @property
     def kept(self) -> bool:

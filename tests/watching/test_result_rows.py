@@ -1,4 +1,4 @@
-"""Results of any shape that a query can have become texts, and never an error in the query that publishes them."""
+"""Results of any shape become texts for the live page; none of them raises an error."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from slackwater.spark.command.shown_results import shown_of
-from slackwater.watching.series import MOST_SHOWN
+from slackwater.spark.command.result_rows import result_rows
+from slackwater.watching.series import MAX_RESULT_ROWS
 
 JAN, FEB = dt.datetime(2024, 1, 1, 0, 0, 5), dt.datetime(2024, 2, 1, 0, 0, 10)
 
 
 @pytest.mark.parametrize(
-    ("rows", "shown"),
+    ("rows", "texts"),
     [
         ([], ()),
         (
@@ -32,9 +32,9 @@ JAN, FEB = dt.datetime(2024, 1, 1, 0, 0, 5), dt.datetime(2024, 2, 1, 0, 0, 10)
         ([{"n": "x" * 50}], (("x" * 39 + "…",),)),
     ],
 )
-def test_any_shape(rows: list[dict[str, Any]], shown: tuple[tuple[str, ...], ...]) -> None:
-    assert shown_of(rows).rows == shown
+def test_rows_of_any_shape_become_texts(rows: list[dict[str, Any]], texts: tuple[tuple[str, ...], ...]) -> None:
+    assert result_rows(rows).rows == texts
 
 
-def test_no_more_than_fit() -> None:
-    assert len(shown_of([{"n": number} for number in range(100)]).rows) == MOST_SHOWN
+def test_the_number_of_rows_is_limited() -> None:
+    assert len(result_rows([{"n": number} for number in range(100)]).rows) == MAX_RESULT_ROWS

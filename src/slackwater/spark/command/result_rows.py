@@ -6,28 +6,30 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from slackwater.watching.series import MOST_SHOWN, Shown
+from slackwater.watching.series import MAX_RESULT_ROWS, ResultRows
 
-Show = Callable[[Shown], None]
+Show = Callable[[ResultRows], None]
 _MAX_COLUMNS = 8
 _MAX_TEXT = 40
 _WINDOW_COLUMNS = ("window_end", "window")
 
 
-def shown_of(rows: Iterable[Mapping[Any, Any]]) -> Shown:
+def result_rows(rows: Iterable[Mapping[Any, Any]]) -> ResultRows:
     """The newest windows among the rows of a micro-batch, newest first, as texts; long texts are cut.
 
-    >>> shown_of([{"window_end": 1, "n": 2.5}, {"window_end": 2, "n": 1e6}]).rows
+    >>> result_rows([{"window_end": 1, "n": 2.5}, {"window_end": 2, "n": 1e6}]).rows
     (('2', '1,000,000'), ('1', '2.5'))
     """
     results = list(rows)
     if not results:
-        return Shown()
+        return ResultRows()
     window = next((name for name in _WINDOW_COLUMNS if name in results[0]), None)
     if window is not None and not any(row.get(window) is None for row in results):
         results.sort(key=lambda row: _sort_key(row[window]), reverse=True)
     columns = tuple(results[0])[:_MAX_COLUMNS]
-    return Shown(columns, tuple(tuple(_text(row.get(name)) for name in columns) for row in results[:MOST_SHOWN]))
+    return ResultRows(
+        columns, tuple(tuple(_text(row.get(name)) for name in columns) for row in results[:MAX_RESULT_ROWS])
+    )
 
 
 def _sort_key(value: Any) -> Any:

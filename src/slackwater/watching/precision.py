@@ -1,0 +1,71 @@
+"""Counts of a precision promise: standing queries evaluated and deferred, and how good the answers were."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from slackwater.kernel.standing.shard_counts import ShardCounts
+
+ENOUGH_JUDGED = 400
+"""Evaluations before there is a verdict. One in eight is audited, so these are about fifty audits."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionCounts(ShardCounts):
+    """Counts over the whole run; ``queries`` and ``withheld`` are the current numbers.
+
+    ``fidelity`` is the share of time within the bound, measured by the method's random audits. Methods without audits
+    (MAX, MIN and the open-loop methods) are judged by ``hit_ratio`` instead, which is stricter.
+    """
+
+    deferred: int = 0
+
+    def after(self, batch: ShardCounts, *, whole: bool) -> PrecisionCounts:
+        """The counts after one more micro-batch.
+
+        ``whole`` is false if ``batch`` does not cover every shard. The number of queries then stays, and the queries of
+        the other shards count as deferred.
+
+        >>> PrecisionCounts().after(ShardCounts(queries=10, withheld=1, evaluated=4), whole=True).deferred
+        5
+        """
+        queries, withheld = (batch.queries, batch.withheld) if whole else (self.queries, self.withheld)
+        deferred = self.deferred + max(queries - withheld - batch.evaluated, 0)
+        counts = {**asdict(ShardCounts.together([self, batch])), "queries": queries, "withheld": withheld}
+        return PrecisionCounts(**counts, deferred=deferred)
+
+    @property
+    def hit_ratio(self) -> float | None:
+        """Evaluations that found the previous answer still within its bound / evaluations with a previous answer."""
+        return self.hits / self.judged if self.judged else None
+
+    @property
+    def fidelity(self) -> float | None:
+        """The audited share of time in which answers were within their bound."""
+        return self.within / self.audited if self.audited else None
+
+    @property
+    def evaluated_ratio(self) -> float | None:
+        """Evaluated / (evaluated + deferred)."""
+        return self.evaluated / (self.evaluated + self.deferred) if self.evaluated else None
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether answers were within their bounds for the promised share of time; None with too few evaluations."""
+        if self.judged < ENOUGH_JUDGED:
+            return None
+        return self.within >= self.asked if self.audited else self.hits >= self.expected
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts as JSON values."""
+        return asdict(self)
+
+
+def precision_cause(batch: ShardCounts) -> str:
+    """The cause shown for a micro-batch."""
+    if batch.guessed:
+        return "guessing: streams are silent"
+    if batch.withheld:
+        return "withheld: queries need streams that were never seen"
+    return "answers stand until they are due"
