@@ -42,7 +42,7 @@ def test_without_a_table_streams_that_pass_the_filter_are_members() -> None:
 
 def test_count_counts_streams() -> None:
     found = shape("SELECT floor, COUNT(*) AS n FROM Prices GROUP BY floor WITHIN 0.5 CONFIDENCE 95%")
-    assert (found.value, found.weight, found.counts, found.average, found.bare) == (
+    assert (found.value, found.weight, found.counts, found.average, found.single_stream) == (
         COUNTED, "1.0D", "1.0D", False, False,
     )  # fmt: skip
     found = shape("SELECT MAX(COUNT(price)) FROM Prices [RANGE 1 hour] WITHIN 1 CONFIDENCE 95%")
@@ -51,13 +51,13 @@ def test_count_counts_streams() -> None:
 
 def test_extremes_need_a_range_or_a_landmark() -> None:
     found = shape("SELECT MAX(AVG(price)) FROM Prices [RANGE 30 minutes] WITHIN 2 CONFIDENCE 95%")
-    assert (found.extreme, found.window_ms, found.average, found.bare) == ("max", 1_800_000.0, True, False)
+    assert (found.extreme, found.window_ms, found.average, found.single_stream) == ("max", 1_800_000.0, True, False)
     found = shape(
         "SELECT floor, MIN(SUM(price)) AS low FROM Prices [LANDMARK '2024-01-01 00:00:00'] GROUP BY floor "
         "WITHIN 2% CONFIDENCE 95%"
     )
     assert (found.extreme, found.landmark, found.keys) == ("min", "2024-01-01 00:00:00", (("floor", "floor"),))
-    assert shape("SELECT MAX(price) FROM Prices [RANGE 1 hour] WITHIN 2 CONFIDENCE 95%").bare
+    assert shape("SELECT MAX(price) FROM Prices [RANGE 1 hour] WITHIN 2 CONFIDENCE 95%").single_stream
 
 
 @pytest.mark.parametrize(

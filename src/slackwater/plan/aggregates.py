@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from slackwater.language import spark_sql
-from slackwater.plan.functions import arguments_of, canonical_name
+from slackwater.plan.functions import MODIFIERS, arguments_of, canonical_name
 from slackwater.plan.mergeable_aggregates import (
     MERGEABLE,
     Decomposer,
@@ -86,7 +86,7 @@ class _AggregateCall:
     @classmethod
     def from_node(cls, node: exp.Expr) -> _AggregateCall:
         condition, ignores_nulls, ordered = None, False, False
-        while isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.WithinGroup):
+        while isinstance(node, MODIFIERS):
             if isinstance(node, exp.Filter):
                 condition = spark_sql(node.expression.this)
             ignores_nulls |= isinstance(node, exp.IgnoreNulls)

@@ -37,7 +37,8 @@ _CANONICAL_NAMES = {
     "approx_percentile": "PERCENTILE_APPROX",
     "var_samp": "VARIANCE",
 }
-_MODIFIERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+MODIFIERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+"""Nodes that wrap a call of an aggregate."""
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -47,7 +48,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     >>> is_aggregate(sqlglot.parse_one("mean(x)", read="spark")), is_aggregate(sqlglot.parse_one("abs(x)"))
     (True, False)
     """
-    if isinstance(node, _MODIFIERS):
+    if isinstance(node, MODIFIERS):
         return is_aggregate(node.this)
     if isinstance(node, exp.Any):  # excludes x LIKE ANY ('a', 'b') and ANY of a subquery
         return isinstance(node.this, exp.Paren) and not isinstance(node.parent, exp.Like | exp.ILike)

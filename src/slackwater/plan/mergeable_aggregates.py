@@ -40,8 +40,8 @@ Decomposer = Callable[[str, str], Decomposition]
 """Takes the arguments of the aggregate and the windowing attribute, both as SQL."""
 
 
-def _itself(function: str) -> Decomposer:
-    """An aggregate that combines its own results."""
+def _self_merging(function: str) -> Decomposer:
+    """An aggregate whose results are merged by the aggregate itself, such as SUM."""
 
     def decompose(arguments: str, _: str) -> Decomposition:
         return _one_part(f"{function}({arguments})", f"{function}({{}})", "{0}", function.lower())
@@ -155,14 +155,14 @@ def approximate_percentile(call: exp.ApproxQuantile) -> Decomposer:
 MERGEABLE: dict[str, Decomposer] = {
     "COUNT": _count,
     "COUNT_IF": _count_if,
-    "SUM": _itself("SUM"),
-    "MIN": _itself("MIN"),
-    "MAX": _itself("MAX"),
-    "BIT_AND": _itself("BIT_AND"),
-    "BIT_OR": _itself("BIT_OR"),
-    "BIT_XOR": _itself("BIT_XOR"),
-    "BOOL_AND": _itself("BOOL_AND"),
-    "BOOL_OR": _itself("BOOL_OR"),
+    "SUM": _self_merging("SUM"),
+    "MIN": _self_merging("MIN"),
+    "MAX": _self_merging("MAX"),
+    "BIT_AND": _self_merging("BIT_AND"),
+    "BIT_OR": _self_merging("BIT_OR"),
+    "BIT_XOR": _self_merging("BIT_XOR"),
+    "BOOL_AND": _self_merging("BOOL_AND"),
+    "BOOL_OR": _self_merging("BOOL_OR"),
     "ANY_VALUE": _any_value,
     "AVG": _avg,
     "VARIANCE": _moments(sample=True, root=False),

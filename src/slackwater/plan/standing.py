@@ -31,7 +31,7 @@ class StandingShape:
     - ``keys``: pairs of name and expression; ``result``: the name of the aggregate in the answer.
     - ``weight``: the factor of a stream's value.
     - ``average``: whether the sum is divided by the number of members.
-    - ``bare``: whether the aggregate is an extreme of a single stream, as in ``MAX(price)``.
+    - ``single_stream``: whether the aggregate is an extreme of a single stream, as in ``MAX(price)``.
     - ``counts``: if members are counted, the expression that replaces the value, under the name ``COUNTED``.
     - ``extreme``: ``"max"`` or ``"min"`` over the last ``window_ms`` or since ``landmark``, or None.
     - ``table``: the table of weights; ``join``: its key column and the stream's. If both are None, every stream that
@@ -47,7 +47,7 @@ class StandingShape:
     result: str
     weight: str
     average: bool
-    bare: bool
+    single_stream: bool
     counts: str | None
     extreme: str | None
     window_ms: float | None
@@ -113,7 +113,7 @@ class _Decomposer:
             result=name,
             weight=weight,
             average=average,
-            bare=not isinstance(inner, _LINEAR),
+            single_stream=not isinstance(inner, _LINEAR),
             counts=counts,
             extreme=extreme,
             window_ms=window_ms,

@@ -59,7 +59,9 @@ def standing_query(
             f"nothing says which column of {streams[0]} is its time",
             "sw.stream(…, event_time=…), or --event-time",
         )
-    if shape.bare and (shape.table is not None or (said.key is not None and said.key not in dict(shape.keys).values())):
+    if shape.single_stream and (
+        shape.table is not None or (said.key is not None and said.key not in dict(shape.keys).values())
+    ):
         raise InvalidStream(
             "not-standing",
             f"the extreme is of {shape.value} itself, and {streams[0]} has many streams",
