@@ -1,4 +1,5 @@
-# A virtual environment with locked dependencies is made on first use; Java 17 or newer must be there (`make java`).
+# A virtual environment with locked dependencies is made on first use, with a Java runtime in it if there is none.
+# Nothing is installed system-wide but by `make java` and `make browser`.
 PYTHON ?= python3
 # `make test SPARK=4.2` runs the tests on the newest Spark 4.2, in a virtual environment of its own.
 SPARK  ?=
@@ -10,6 +11,9 @@ PYTEST  = $(BIN)/pytest -n 2 --dist loadfile
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+ifndef JAVA_HOME
+export JAVA_HOME = $(shell [ ! -e $(VENV)/java/home ] || echo $(abspath $(VENV)/java/home))
+endif
 
 .PHONY: demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
         bench-overhead bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots
@@ -42,7 +46,7 @@ imports: $(READY)
 	@$(BIN)/lint-imports --no-logo
 
 setup: $(READY)
-	@sh scripts/java.sh
+	@sh scripts/java.sh $(VENV)/java
 
 java:                ## install a Java runtime from this system's packages
 	@sh scripts/java.sh install
