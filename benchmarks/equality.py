@@ -123,11 +123,11 @@ def generated(rows: int, seed: int = 11) -> pd.DataFrame:
     """One minute of four sensors; lateness is exponential with a mean of two seconds."""
     rng = np.random.default_rng(seed)
     arrived = np.sort(rng.uniform(0, 60, rows))
-    made = pd.DataFrame({"sensor": [f"s{i % 4}" for i in range(rows)]})
-    made["value"] = rng.integers(0, 100, rows).astype(float)
-    made["ts"] = pd.to_datetime(1_700_000_000 + arrived - rng.exponential(2.0, rows), unit="s", utc=True)
-    made["arrived"] = pd.to_datetime(1_700_000_000 + arrived, unit="s", utc=True)
-    return with_numbers(made)
+    frame = pd.DataFrame({"sensor": [f"s{i % 4}" for i in range(rows)]})
+    frame["value"] = rng.integers(0, 100, rows).astype(float)
+    frame["ts"] = pd.to_datetime(1_700_000_000 + arrived - rng.exponential(2.0, rows), unit="s", utc=True)
+    frame["arrived"] = pd.to_datetime(1_700_000_000 + arrived, unit="s", utc=True)
+    return with_numbers(frame)
 
 
 def with_numbers(data: pd.DataFrame) -> pd.DataFrame:
@@ -142,17 +142,18 @@ def with_numbers(data: pd.DataFrame) -> pd.DataFrame:
 def recorded(rows: int) -> list[Trace]:
     """The first rows of each recorded trace with two clocks, as far as their files exist."""
     found = []
-    for name, file, unit_s, columns in (
+    for name, file, unit_s, names in (
         ("Phones", "ooo_umts", 1, ("device", "http_bytes", "event_ts", "arrival_ts")),
         ("Hosts", "winlog_pipeline", 1, ("host", "event_id", "event_ts", "arrival_ts")),
         ("Bikes", "bike_trips", 600, ("start_terminal", "duration_s", "event_ts", "arrival_ts")),
     ):
         path = data_folder() / f"{file}.parquet"
         if path.exists():
-            key, value, event, arrival = columns
+            key, value, event, arrival = names
             data = pd.read_parquet(path).head(rows).sort_values(arrival, kind="stable")
-            made = {"sensor": data[key].astype(str), "value": data[value].astype(float), "ts": data[event]}
-            found.append(Trace(name, with_numbers(pd.DataFrame({**made, "arrived": data[arrival]})), unit_s))
+            columns = {"sensor": data[key].astype(str), "value": data[value].astype(float)}
+            frame = pd.DataFrame({**columns, "ts": data[event], "arrived": data[arrival]})
+            found.append(Trace(name, with_numbers(frame), unit_s))
     return found
 
 

@@ -55,14 +55,14 @@ class TimeChart:
 
     def __post_init__(self) -> None:
         self.source = ColumnDataSource({"at": [], _ZERO: [], **{line.name: [] for line in self.lines}})
-        drawn = _figure(self.title, x_axis_type="datetime")
-        drawn.xaxis.formatter = DatetimeTickFormatter(
+        plot = _figure(self.title, x_axis_type="datetime")
+        plot.xaxis.formatter = DatetimeTickFormatter(
             seconds="%H:%M:%S", minsec="%H:%M:%S", minutes="%H:%M", hourmin="%H:%M", hours="%H:%M", days="%d %b"
         )
-        drawn.xaxis.ticker.desired_num_ticks = 5
-        drawn.line("at", _ZERO, source=self.source, line_alpha=0.0)  # gives the axes a range before there are values
+        plot.xaxis.ticker.desired_num_ticks = 5
+        plot.line("at", _ZERO, source=self.source, line_alpha=0.0)  # gives the axes a range before there are values
         for line in self.lines:
-            drawn.line(
+            plot.line(
                 "at",
                 line.name,
                 source=self.source,
@@ -72,12 +72,12 @@ class TimeChart:
                 legend_label=line.name,
             )
         number_format = "0.[000] %" if self.percent else "0,0.[000]"
-        drawn.yaxis.formatter = NumeralTickFormatter(format="0.[00]%" if self.percent else "0.[00]a")
+        plot.yaxis.formatter = NumeralTickFormatter(format="0.[00]%" if self.percent else "0.[00]a")
         values = [(line.name, f"@{{{line.name}}}{{{number_format}}}") for line in self.lines]
         tooltips = [("", "@at{%H:%M:%S}"), *values]
-        drawn.add_tools(HoverTool(tooltips=tooltips, formatters={"@at": "datetime"}, mode="vline"))
-        drawn.legend.visible = len(self.lines) > 1
-        self.figure = drawn
+        plot.add_tools(HoverTool(tooltips=tooltips, formatters={"@at": "datetime"}, mode="vline"))
+        plot.legend.visible = len(self.lines) > 1
+        self.figure = plot
 
     def update(self, series: Series) -> None:
         """Add the points that are new since the last call."""
@@ -102,12 +102,12 @@ class LatenessChart:
     def __post_init__(self) -> None:
         self.source = ColumnDataSource({"left": [], "right": [], "share": [], "colour": []})
         self.wait = ColumnDataSource({"x": [], "y": []})
-        drawn = _figure("lateness, last 5 min (s)", x_axis_type="log")
-        drawn.scatter([0.1, 10.0], [0.0, 0.1], fill_alpha=0.0, line_alpha=0.0)  # gives the axes a range
-        drawn.quad(
+        plot = _figure("lateness, last 5 min (s)", x_axis_type="log")
+        plot.scatter([0.1, 10.0], [0.0, 0.1], fill_alpha=0.0, line_alpha=0.0)  # gives the axes a range
+        plot.quad(
             left="left", right="right", bottom=0, top="share", source=self.source, fill_color="colour", line_color=None
         )
-        drawn.line(
+        plot.line(
             "x",
             "y",
             source=self.wait,
@@ -116,11 +116,11 @@ class LatenessChart:
             line_width=2,
             legend_label="wait; rows to the right are late",
         )
-        drawn.yaxis.formatter = NumeralTickFormatter(format="0.[0]%")
-        drawn.xaxis.ticker = FixedTicker(ticks=[10.0**k for k in range(-3, 7)])
-        drawn.xaxis.formatter = NumeralTickFormatter(format="0.[000]a")
-        drawn.add_tools(HoverTool(tooltips=[("from", "@left{0.[000]} s"), ("rows", "@share{0.[000]%}")]))
-        self.figure = drawn
+        plot.yaxis.formatter = NumeralTickFormatter(format="0.[0]%")
+        plot.xaxis.ticker = FixedTicker(ticks=[10.0**k for k in range(-3, 7)])
+        plot.xaxis.formatter = NumeralTickFormatter(format="0.[000]a")
+        plot.add_tools(HoverTool(tooltips=[("from", "@left{0.[000]} s"), ("rows", "@share{0.[000]%}")]))
+        self.figure = plot
 
     def update(self, series: Series) -> None:
         """Replace the histogram; it has about twenty bars."""
@@ -238,19 +238,19 @@ def paint(charts: Iterable[Chart], dark: bool) -> None:
     """Set the colours of axes and texts to those of the light or dark scheme."""
     scheme = DARK if dark else LIGHT
     for chart in charts:
-        drawn = chart.figure
-        drawn.title.text_color = scheme["ink"]
-        for axis in drawn.axis:
+        plot = chart.figure
+        plot.title.text_color = scheme["ink"]
+        for axis in plot.axis:
             axis.major_label_text_color = scheme["ink"]
             axis.axis_line_color = axis.major_tick_line_color = scheme["grid"]
-        for grid in drawn.grid:
+        for grid in plot.grid:
             grid.grid_line_color = scheme["grid"]
-        for legend in drawn.legend:
+        for legend in plot.legend:
             legend.label_text_color = scheme["ink"]
 
 
 def _figure(title: str, **axes: Any) -> Any:
-    drawn = figure(
+    plot = figure(
         title=title,
         height=HEIGHT,
         sizing_mode="stretch_width",
@@ -262,12 +262,12 @@ def _figure(title: str, **axes: Any) -> Any:
         outline_line_color=None,
         **axes,
     )
-    drawn.title.text_font_style = "normal"
-    drawn.title.text_font_size = "13px"
-    drawn.axis.minor_tick_line_color = None
-    drawn.axis.major_label_text_font_size = "11px"
-    drawn.xgrid.visible = False
-    drawn.add_layout(
+    plot.title.text_font_style = "normal"
+    plot.title.text_font_size = "13px"
+    plot.axis.minor_tick_line_color = None
+    plot.axis.major_label_text_font_size = "11px"
+    plot.xgrid.visible = False
+    plot.add_layout(
         Legend(
             orientation="horizontal",
             label_text_font_size="11px",
@@ -281,7 +281,7 @@ def _figure(title: str, **axes: Any) -> Any:
         ),
         "above",
     )
-    return drawn
+    return plot
 
 
 def _precision(read: Callable[[PrecisionCounts], float | None]) -> Reading:
