@@ -261,7 +261,7 @@ def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
     clock.write_text("0")
     with STREAM_NAME_LOCK:
         sw.stream(one.query.windowed()[0][0].name, inbox.stream, event_time="ts", value=value)
-        result = standing_query(spark, one.query, location=str(folder / "promise"), clock_file=str(clock))
+        result = standing_query(spark, one.query, location=str(folder / "promise"), _clock_file=str(clock))
     running = inbox.start(result)
     try:
         for number in range(FILES):

@@ -1,9 +1,9 @@
-"""A million portfolios over a thousand prices: each value stays within a bound, and most are let stand in most ticks.
+"""A million portfolios over a thousand prices: every value stays within a bound, and few are evaluated at each tick.
 
-    python examples/a_million_portfolios.py            # a million: some minutes, 4 GB of memory
-    python examples/a_million_portfolios.py --short    # two thousand
+    python examples/a_million_portfolios.py            # a million portfolios: some minutes, 4 GB of memory
+    python examples/a_million_portfolios.py --short    # two thousand portfolios
 
-At the end every portfolio's latest answer is compared with its exact value.
+At the end the latest answer of every portfolio is compared with its exact value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 
-SYMBOLS, HELD = 1_000, 9
+SYMBOLS, SHARES = 1_000, 9
 NAMES = np.array([f"S{number:03d}" for number in range(SYMBOLS)])
 
 
@@ -52,11 +52,11 @@ def main() -> None:
             key="symbol",
             event_time="ts",
             value="price",
-            weights=str(Path(folder, "holdings")),  # portfolio, symbol, weight, and within: a bound of its own for each
+            weights=str(Path(folder, "holdings")),  # portfolio, symbol, weight, and the portfolio's bound: within
             query="portfolio",
             within=None,
             confidence="90%",
-            tick="1 hour",  # prices never pause here
+            tick="1 hour",  # the prices here never pause
             name="portfolios",
         )
         query = (
@@ -70,9 +70,9 @@ def main() -> None:
         query.stop()
 
         answers = spark.read.parquet(str(Path(folder, "answers"))).groupBy("portfolio")
-        held = answers.agg(F.max_by("value", "at").alias("value")).toPandas().set_index("portfolio")["value"]
+        latest = answers.agg(F.max_by("value", "at").alias("value")).toPandas().set_index("portfolio")["value"]
         exact = (holdings["weight"] * prices[holdings["symbol"]].to_numpy()).groupby(holdings["portfolio"]).sum()
-        within = (held - exact).abs() <= holdings.groupby("portfolio")["within"].first()
+        within = (latest - exact).abs() <= holdings.groupby("portfolio")["within"].first()
         print(f"at the end {within.mean():.1%} of {portfolios:,} portfolios are within their bounds; promised 90%")
     if page is not None:
         page.close()
@@ -80,14 +80,14 @@ def main() -> None:
 
 
 def put_holdings(folder: Path, portfolios: int, draw: np.random.Generator) -> pd.DataFrame:
-    """Nine shares each; the bound is five times what the portfolio usually moves in a tick."""
-    weights = draw.uniform(1.0, 10.0, (portfolios, HELD))
+    """Write nine shares per portfolio. The bound is five times the standard deviation of its change per tick."""
+    weights = draw.uniform(1.0, 10.0, (portfolios, SHARES))
     table = pd.DataFrame(
         {
-            "portfolio": np.repeat(np.arange(portfolios), HELD),
-            "symbol": NAMES[draw.integers(0, SYMBOLS, portfolios * HELD)],
+            "portfolio": np.repeat(np.arange(portfolios), SHARES),
+            "symbol": NAMES[draw.integers(0, SYMBOLS, portfolios * SHARES)],
             "weight": weights.ravel(),
-            "within": np.repeat(5.0 * np.sqrt(np.square(weights).sum(axis=1)), HELD),
+            "within": np.repeat(5.0 * np.sqrt(np.square(weights).sum(axis=1)), SHARES),
         }
     )
     folder.mkdir()
@@ -96,7 +96,7 @@ def put_holdings(folder: Path, portfolios: int, draw: np.random.Generator) -> pd
 
 
 def put_prices(folder: Path, ticks: int, draw: np.random.Generator) -> pd.Series:
-    """A file a micro-batch: first forty ticks to learn from, then one each. The last prices."""
+    """Write one file per micro-batch: first forty ticks to learn from, then one tick each. Returns the last prices."""
     history = 40
     values = 1_000.0 + np.cumsum(draw.standard_normal((history + ticks, SYMBOLS)), axis=0)
     at = pd.Timestamp("2024-01-31 09:00", tz="UTC") + pd.to_timedelta(np.arange(history + ticks), unit="s")

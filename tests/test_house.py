@@ -16,7 +16,7 @@ from tests.helpers.bare_environment import bare_environment, environment_without
 ROOT = Path(__file__).parents[1]
 WORKER = ROOT / "src" / "slackwater" / "spark" / "worker"
 # A shard of standing queries evaluates sparse matrices.
-NEEDS_SCIPY = {"weights_table"}
+NEEDS_SCIPY = {"standing_step", "weights_table"}
 PROMISE = """
 import sys
 from pathlib import Path

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from slackwater.control.choice import Law, Method
+    from slackwater.control.deferral import Deferral
     from slackwater.control.disorder import method_names
     from slackwater.control.shedding import law_names
     from slackwater.errors import (
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from slackwater.watching.metrics import serve_metrics
 
 __all__ = [
+    "Deferral",
     "InvalidData",
     "InvalidOption",
     "InvalidStream",
@@ -104,6 +106,7 @@ _HOMES = {
     "QueryTextError": "slackwater.errors",
     "SlackwaterError": "slackwater.errors",
     "UnknownName": "slackwater.errors",
+    "Deferral": "slackwater.control.deferral",
     "Law": "slackwater.control.choice",
     "Method": "slackwater.control.choice",
     "avg_error": "slackwater.spark.timeliness.estimates",

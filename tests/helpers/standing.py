@@ -71,7 +71,7 @@ def updates(spark: SparkSession, root: Path, **more: Any) -> Any:
         value="price",
         query="portfolio",
         tick="1 millisecond",
-        clock_file=str(root / "clock"),
+        _clock_file=str(root / "clock"),
         **options,
     )
 

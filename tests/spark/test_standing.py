@@ -1,4 +1,4 @@
-"""Standing queries on Spark: the same answers as the kernel in one process, through restarts and kills."""
+"""Standing queries on Spark give the same answers as the kernel in one process, across restarts and kills."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.errors import InvalidOption, InvalidStream
+from slackwater.errors import InvalidOption, InvalidStream, UnknownName
 from slackwater.spark.runtime.sharding import murmur3, shard_keys
 from slackwater.spark.worker.mailbox import replace
 from tests.helpers.harness import ORIGIN_S, FileStream
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("windowed", [False, True])
-def test_the_answers_are_the_kernel_s_also_over_a_restart(windowed: bool, spark: SparkSession, tmp_path: Path) -> None:
+def test_answers_equal_the_kernel_s_across_a_restart(windowed: bool, spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     (tmp_path / "clock").write_text("0")
     batches = micro_batches(26, warm_up=20)
@@ -56,7 +56,7 @@ def test_the_answers_are_the_kernel_s_also_over_a_restart(windowed: bool, spark:
         assert np.allclose([row[2] for row in got], [exact[row[0], row[1]] for row in got], rtol=1e-12)
 
 
-def test_a_blackout_is_answered_and_queries_come_and_go(spark: SparkSession, tmp_path: Path) -> None:
+def test_answers_during_a_blackout_and_changed_weights(spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     clock = tmp_path / "clock"
     start_ms = ORIGIN_S * 1000 + 13 * TICK_MS + 1000
@@ -90,7 +90,7 @@ def test_a_blackout_is_answered_and_queries_come_and_go(spark: SparkSession, tmp
         query.stop()
 
 
-def test_bad_rows_and_streams_never_seen(spark: SparkSession, tmp_path: Path) -> None:
+def test_bad_rows_are_left_out_and_unseen_streams_withhold_answers(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "weights"
     folder.mkdir()
     rows = [("good", "s0", 1.0), ("waits", "s0", 1.0), ("waits", "ghost", 1.0), ("broken", "s0", float("nan"))]
@@ -106,11 +106,11 @@ def test_bad_rows_and_streams_never_seen(spark: SparkSession, tmp_path: Path) ->
     found = answers(spark, tmp_path)
     assert {row[2] for row in found if row[0] == "good"} == {1.0}
     waits = [(row[2], row[4]) for row in sorted(found, key=lambda row: row[1]) if row[0] == "waits"]
-    assert waits == [(None, 1), (11.0, 0)], "withheld, said once, and answered when its stream appeared"
+    assert waits == [(None, 1), (11.0, 0)], "withheld, reported once, and answered when its stream appeared"
     assert not any(row[0] == "broken" for row in found)
 
 
-def test_no_weights_at_all(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_table_of_weights(spark: SparkSession, tmp_path: Path) -> None:
     table = spark.createDataFrame([], "portfolio long, symbol string, weight double")
     (tmp_path / "clock").write_text("0")
     stream = FileStream(spark, tmp_path / "in", SCHEMA)
@@ -119,7 +119,7 @@ def test_no_weights_at_all(spark: SparkSession, tmp_path: Path) -> None:
     assert answers(spark, tmp_path) == []
 
 
-def test_a_bound_per_query_from_the_table(spark: SparkSession, tmp_path: Path) -> None:
+def test_each_query_may_have_its_own_bound(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(1, "s0", 1.0, "0", 0.9), (2, "s0", 1.0, "50%", 0.9)]
     table = spark.createDataFrame(rows, "portfolio int, symbol string, weight double, within string, confidence double")
     (tmp_path / "clock").write_text("0")
@@ -135,7 +135,7 @@ def test_a_bound_per_query_from_the_table(spark: SparkSession, tmp_path: Path) -
     assert sum(row[0] == 2 for row in found) < 3
 
 
-def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     for more, condition in (
         ({"within": -1}, "invalid-bound"),
@@ -143,14 +143,12 @@ def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) ->
         ({"confidence": 0.0}, "invalid-confidence"),
         ({"aggregate": "max"}, "window-or-landmark"),
         ({"within": None}, "no-such-column"),
-        ({"capacity": 0}, "invalid-capacity"),
-        ({"k": 2}, "invalid-k"),
-        ({"t_max": "0 seconds"}, "invalid-t-max"),
+        ({"deferral": "guess"}, "unknown-deferral-method"),
         ({"shards": 0}, "invalid-shards"),
         ({"aggregate": "median"}, "invalid-aggregate"),
         ({"aggregate": "max", "landmark": "yesterday?"}, "invalid-landmark"),
     ):
-        with pytest.raises((InvalidOption, InvalidStream), match=condition):
+        with pytest.raises((InvalidOption, InvalidStream, UnknownName), match=condition):
             updates(spark, tmp_path, **more)
     with pytest.raises(InvalidStream, match="not-a-stream"):
         sw.standing(
@@ -159,7 +157,7 @@ def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) ->
 
 
 @pytest.mark.full
-def test_sigkill_in_mid_batch(spark: SparkSession, tmp_path: Path) -> None:
+def test_sigkill_in_the_middle_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     (tmp_path / "clock").write_text("0")
     stream = FileStream(spark, tmp_path / "in", SCHEMA)

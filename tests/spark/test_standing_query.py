@@ -1,4 +1,4 @@
-"""WITHIN … CONFIDENCE … in a text: the answers are those of ``sw.standing`` and of the rows themselves."""
+"""Queries with WITHIN … CONFIDENCE … give exact answers at the times they are evaluated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
-from slackwater.errors import InvalidStream
+from slackwater.errors import InvalidOption, InvalidStream, UnknownName
 from slackwater.language import parse
 from slackwater.spark.standing.sql import standing_query
 from tests.helpers.harness import ORIGIN_S, FileStream
@@ -20,7 +20,7 @@ from tests.helpers.standing import SCHEMA, TICK_MS, micro_batches, put_weights, 
 pytestmark = pytest.mark.spark
 
 
-def said(spark: SparkSession, root: Path, text: str, batches: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def run_text(spark: SparkSession, root: Path, text: str, batches: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     root.mkdir(exist_ok=True)
     (root / "clock").write_text("0")
     stream = FileStream(spark, root / "in", SCHEMA)
@@ -33,7 +33,7 @@ def said(spark: SparkSession, root: Path, text: str, batches: list[list[dict[str
 
 
 def answers(spark: SparkSession, root: Path, text: str) -> DataFrame:
-    return standing_query(spark, parse(text), location=str(root / "sw"), clock_file=str(root / "clock"))
+    return standing_query(spark, parse(text), location=str(root / "sw"), _clock_file=str(root / "clock"))
 
 
 def averages(batches: list[list[dict[str, Any]]], names: set[str]) -> dict[int, float]:
@@ -53,7 +53,7 @@ def tick_of(row: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("kind", ["folder", "view"])
-def test_sums_with_weights_from_a_table(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_sum_with_weights_from_a_table(kind: str, spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     name = f"holdings_{kind}"
     if kind == "folder":
@@ -65,7 +65,7 @@ def test_sums_with_weights_from_a_table(kind: str, spark: SparkSession, tmp_path
         f"SELECT portfolio, SUM(weight * price) AS worth FROM Prices JOIN {name} USING (symbol) GROUP BY portfolio "
         "WITHIN 5 CONFIDENCE 90%"
     )
-    found = said(spark, tmp_path, text, batches)
+    found = run_text(spark, tmp_path, text, batches)
     exact = truth(tmp_path, batches)
     assert {row["portfolio"] for row in found} == {f"p{number}" for number in range(6)}
     assert len(found) < 4 * 6
@@ -75,16 +75,16 @@ def test_sums_with_weights_from_a_table(kind: str, spark: SparkSession, tmp_path
         spark.sql(f"DROP TABLE {name}")
 
 
-def test_averages_of_the_streams_that_pass_and_their_extremes(spark: SparkSession, tmp_path: Path) -> None:
+def test_averages_of_filtered_streams_and_their_extremes(spark: SparkSession, tmp_path: Path) -> None:
     batches = micro_batches(23, warm_up=20)
     text = "SELECT AVG(price) FROM Prices WHERE symbol IN ('s1', 's2', 's3') WITHIN 2 CONFIDENCE 95%"
-    found = said(spark, tmp_path / "average", text, batches)
+    found = run_text(spark, tmp_path / "average", text, batches)
     exact = averages(batches, {"s1", "s2", "s3"})
     assert found
     for row in found:
         assert row["value"] == pytest.approx(exact[row["ms"]], rel=1e-12)
     text = "SELECT substr(symbol, 1, 1) AS kind, MAX(AVG(price)) AS top FROM Prices [RANGE 7 minutes] GROUP BY kind"
-    found = said(spark, tmp_path / "top", f"{text} WITHIN 2% CONFIDENCE 95%", batches)
+    found = run_text(spark, tmp_path / "top", f"{text} WITHIN 2% CONFIDENCE 95%", batches)
     exact = averages(batches, {f"s{number}" for number in range(8)})
     assert {row["kind"] for row in found} == {"s"}
     for row in found:
@@ -92,14 +92,14 @@ def test_averages_of_the_streams_that_pass_and_their_extremes(spark: SparkSessio
         assert row["top"] == pytest.approx(max(seen), rel=1e-12)
 
 
-def test_counts_and_landmarks(spark: SparkSession, tmp_path: Path) -> None:
+def test_counts_and_extremes_since_a_landmark(spark: SparkSession, tmp_path: Path) -> None:
     batches = micro_batches(22, warm_up=20)
     text = "SELECT COUNT(price) AS n FROM Prices WHERE symbol IN ('s1', 's2', 's3') WITHIN 0.5 CONFIDENCE 95%"
-    assert {row["n"] for row in said(spark, tmp_path / "count", text, batches)} == {3.0}
+    assert {row["n"] for row in run_text(spark, tmp_path / "count", text, batches)} == {3.0}
     since_ms = ORIGIN_S * 1000 + 5 * TICK_MS
     landmark = pd.Timestamp(since_ms, unit="ms", tz="UTC").isoformat()
     text = f"SELECT MIN(AVG(price)) AS low FROM Prices [LANDMARK '{landmark}'] WITHIN 0.1 CONFIDENCE 90%"
-    found = said(spark, tmp_path / "low", text, batches)
+    found = run_text(spark, tmp_path / "low", text, batches)
     exact = averages(batches, {f"s{number}" for number in range(8)})
     assert found
     for row in found:
@@ -107,13 +107,18 @@ def test_counts_and_landmarks(spark: SparkSession, tmp_path: Path) -> None:
         assert row["low"] == pytest.approx(min(seen), rel=1e-12)
 
 
-def test_one_query_text_is_enough(spark: SparkSession, tmp_path: Path) -> None:
+def test_sql_accepts_within_and_refuses_what_it_cannot_honour(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in", SCHEMA)
     sw.stream("Prices", stream.read_stream(), key="symbol", event_time="ts", value="price")
-    found = sw.sql(spark, "SELECT AVG(price) FROM Prices WITHIN 2 CONFIDENCE 95%")
+    text = "SELECT AVG(price) FROM Prices WITHIN 2 CONFIDENCE 95%"
+    found = sw.sql(spark, text, deferral=sw.Deferral("economical", k=50))
     assert found.isStreaming
     assert found.columns == ["at", "value", "drift", "error_bound", "interrupted_streams", "next_evaluation_at"]
     with pytest.raises(InvalidStream, match="not-standing"):
         sw.sql(spark, "SELECT MAX(price) FROM Prices [RANGE 1 hour] WITHIN 2 CONFIDENCE 95%")
     with pytest.raises(InvalidStream, match="no-such-stream"):
         sw.sql(spark, "SELECT AVG(price) FROM Nothing WITHIN 2 CONFIDENCE 95%")
+    with pytest.raises(UnknownName, match="unknown-deferral-method"):
+        sw.sql(spark, text, deferral="guess")
+    with pytest.raises(InvalidOption, match="option-not-used"):
+        sw.sql(spark, "SELECT MAX(price) FROM Prices [RANGE 1 hour DRATIO 1%]", deferral="economical")

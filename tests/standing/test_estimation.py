@@ -1,4 +1,4 @@
-"""Estimates equal the paper's formulas, and bad rows move nothing."""
+"""Estimates equal the paper's formulas, and bad rows change nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_equations_15_and_16_with_uneven_gaps() -> None:
     assert estimator.diffusion[0] ** 2 == pytest.approx(np.sum((steps - gaps * drift) ** 2 / gaps) / 98)
 
 
-def test_a_short_buffer_is_estimated_from_what_it_holds() -> None:
+def test_a_short_buffer_is_estimated_from_its_rows() -> None:
     estimator = StreamEstimator(1, k=100)
     values = [0.0, 1.0, 0.0, 2.0, 1.0, 3.0, 2.0, 4.0, 3.0]
     feed(estimator, 0, list(range(9)), values)
@@ -42,7 +42,7 @@ def test_a_short_buffer_is_estimated_from_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize("rows", [8, 19, 20, 21, 47])
-def test_the_usual_gap_is_the_one_that_nine_in_ten_do_not_exceed(rows: int) -> None:
+def test_the_usual_gap_is_the_90_percent_quantile(rows: int) -> None:
     draw = np.random.default_rng(rows)
     times = np.cumsum(draw.exponential(1.0, (2, rows)), axis=1)
     times[1] = np.arange(rows)  # even beside uneven
@@ -54,7 +54,7 @@ def test_the_usual_gap_is_the_one_that_nine_in_ten_do_not_exceed(rows: int) -> N
     assert estimator.usual_gap.tolist() == [gaps[int(np.ceil(0.9 * len(gaps))) - 1], 1.0]
 
 
-def test_the_next_estimate_comes_when_the_diffusion_has_changed() -> None:
+def test_a_changed_diffusion_is_estimated_more_often() -> None:
     estimator = StreamEstimator(1, k=10, t_max=8.0)
     draw = np.random.default_rng(2)
     value = 0.0
@@ -70,7 +70,7 @@ def test_the_next_estimate_comes_when_the_diffusion_has_changed() -> None:
     assert gaps[-1] == 1  # twenty times the diffusion: as often as there are ticks
 
 
-def test_bad_rows_are_counted_and_move_nothing() -> None:
+def test_bad_rows_are_counted_and_left_out() -> None:
     estimator = StreamEstimator(2, k=10)
     feed(estimator, 0, [1.0, 2.0], [10.0, 11.0])
     feed(estimator, 0, [2.0, 1.5, 3.0, float("nan")], [99.0, 99.0, float("nan"), 1.0])
@@ -80,7 +80,7 @@ def test_bad_rows_are_counted_and_move_nothing() -> None:
     assert not estimator.seen[1]
 
 
-def test_silence_is_told_by_the_streams_own_rhythm() -> None:
+def test_a_stream_is_silent_by_its_own_usual_gap() -> None:
     estimator = StreamEstimator(2, k=20)
     feed(estimator, 0, [float(t) for t in range(20)], [float(t) for t in range(20)])
     feed(estimator, 1, [10.0 * t for t in range(-8, 2)], [0.0] * 10)
@@ -93,7 +93,7 @@ def test_silence_is_told_by_the_streams_own_rhythm() -> None:
     assert unknown_spread(estimator, 23.0, silent)[1] == 0.0
 
 
-def test_normality_is_told_per_stream() -> None:
+def test_normality_is_tested_per_stream() -> None:
     draw = np.random.default_rng(5)
     estimator = StreamEstimator(2, k=100)
     feed(estimator, 0, [float(t) for t in range(100)], np.cumsum(draw.standard_normal(100)).tolist())
@@ -103,7 +103,7 @@ def test_normality_is_told_per_stream() -> None:
     assert watch.normal().tolist() == [True, False]
 
 
-def test_a_snapshot_goes_on_where_it_was_taken() -> None:
+def test_an_estimator_continues_from_its_snapshot() -> None:
     draw = np.random.default_rng(6)
     values = np.cumsum(draw.standard_normal((60, 3)), axis=0)
     whole, first = StreamEstimator(3, k=20), StreamEstimator(3, k=20)
@@ -121,6 +121,6 @@ def test_a_snapshot_goes_on_where_it_was_taken() -> None:
 
 
 @pytest.mark.parametrize("options", [{"k": 3}, {"t_max": 0.0}])
-def test_options_that_cannot_be_meant(options: dict[str, float]) -> None:
+def test_invalid_options_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(InvalidOption):
         StreamEstimator(1, **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""``slackwater lab standing`` from the outside."""
+"""``slackwater lab standing`` as a command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lab(values: Path, *more: str) -> list[dict[str, float]]:
     return found
 
 
-def test_the_table_as_json(values: Path) -> None:
+def test_the_results_as_json(values: Path) -> None:
     found = lab(values, "--within", "1,0.2%", "--confidence", "90%,85%")
     assert len(found) == 4
     for entry in found:
@@ -49,7 +49,7 @@ def test_the_table_as_json(values: Path) -> None:
         assert entry["fidelity"] >= entry["confidence"]
 
 
-def test_windows_in_ticks_and_in_time_are_the_same(values: Path) -> None:
+def test_a_window_in_ticks_equals_one_in_time(values: Path) -> None:
     in_ticks = lab(values, "--aggregate", "max", "--window", "30ticks", "--confidence", "90%")
     in_time = lab(values, "--aggregate", "max", "--window", "30min", "--confidence", "90%")
     assert in_ticks == in_time
@@ -89,7 +89,7 @@ def test_weights_from_a_file(values: Path, tmp_path: Path) -> None:
         (("--value", "stream"), "not-a-number"),
     ],
 )
-def test_what_cannot_be_meant_is_said(values: Path, options: tuple[str, ...], condition: str) -> None:
+def test_invalid_options_are_refused(values: Path, options: tuple[str, ...], condition: str) -> None:
     with pytest.raises((InvalidOption, InvalidData), match=rf"\[{condition}\]"):
         lab(values, *options)
 
@@ -103,7 +103,7 @@ def test_streams_that_run_at_other_times_are_left_out() -> None:
     assert (part.times[0], part.times[-1]) == (0.0, 19.0)
 
 
-def test_rows_without_a_number_are_no_rows() -> None:
+def test_rows_without_a_finite_number_are_left_out() -> None:
     rows = pd.DataFrame({"s": ["a", "a", "b"], "t": [1, 2, 1], "v": [1.0, np.nan, np.inf]})
     assert tick_table(rows, "s", "t", "v").values.tolist() == [[1.0]]
     with pytest.raises(InvalidData, match="no-values"):

@@ -1,4 +1,4 @@
-"""The model keeps its equations."""
+"""The model solves the paper's equations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ positive = st.floats(0.01, 100.0)
 
 
 @given(positive, st.floats(-50.0, 50.0), positive, st.floats(0.5, 0.999))
-def test_at_the_deadline_the_confidence_is_what_was_asked(
+def test_at_the_deadline_the_probability_is_the_confidence(
     bound: float, drift: float, sigma: float, confidence: float
 ) -> None:
     values = [np.array([x]) for x in (bound, drift, sigma, confidence)]
@@ -28,7 +28,7 @@ def test_at_the_deadline_the_confidence_is_what_was_asked(
 
 
 @given(positive, st.floats(-5.0, 5.0), positive, st.floats(0.55, 0.999))
-def test_the_rise_time_is_the_first_time_of_that_confidence(
+def test_the_rise_time_is_the_first_time_with_that_confidence(
     room: float, drift: float, sigma: float, confidence: float
 ) -> None:
     after = rise_time(*(np.array([x]) for x in (room, drift, sigma, confidence)))[0]
@@ -39,14 +39,14 @@ def test_the_rise_time_is_the_first_time_of_that_confidence(
 
 
 @given(st.lists(st.floats(0.0, 1e4), min_size=1, max_size=30), st.floats(0.5, 0.999999))
-def test_a_curve_says_what_solving_says(leans: list[float], confidence: float) -> None:
+def test_an_interpolated_curve_equals_the_solution(leans: list[float], confidence: float) -> None:
     lean, confidences = np.array(leans), np.full(len(leans), confidence)
     solved = np.array([near_edge(np.array([m, m]), np.array([confidence, 0.3]))[0] for m in leans])
     assert np.abs(near_edge(lean, confidences) - solved).max() <= 5e-6
     assert np.abs(ndtr(solved) - ndtr(-np.sqrt(np.square(solved) + 4.0 * lean)) - confidence).max() < 1e-9
 
 
-def test_every_query_may_have_a_confidence_of_its_own() -> None:
+def test_each_query_may_have_its_own_confidence() -> None:
     draw = np.random.default_rng(7)
     bound, drift, sigma = draw.uniform(1.0, 9.0, (3, 60))
     for confidences in (draw.choice([0.8, 0.9, 0.95], 60), draw.uniform(0.05, 0.99, 60)):
@@ -72,17 +72,17 @@ def test_fidelity_under_brownian_motion_is_the_confidence() -> None:
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=12), st.floats(0.1, 5.0))
-def test_until_phi1_the_maximum_cannot_have_fallen_below_the_bound(values: list[float], bound: float) -> None:
+def test_until_phi1_the_maximum_cannot_fall_below_the_bound(values: list[float], bound: float) -> None:
     block = np.array([values])
     times = np.arange(len(values), dtype=float)
     now, window = times[-1], float(len(values) - 1)
     certain = certain_time(block, times, now, window, np.array([bound]))[0]
-    for later in range(int(certain) + 1):  # the worst that may come is nothing at all
+    for later in range(int(certain) + 1):  # the worst case is that no value comes
         left = block[0, times >= now + later - window]
         assert left.max() > block.max() - bound
 
 
-def test_factors_are_found_only_where_streams_move_together() -> None:
+def test_factors_are_found_only_if_streams_move_together() -> None:
     draw = np.random.default_rng(3)
     alone = draw.standard_normal((99, 12))
     assert common_factors(alone).factors == 0
@@ -96,7 +96,7 @@ def test_factors_are_found_only_where_streams_move_together() -> None:
     assert 0.6 * truth < modelled < 1.5 * truth
 
 
-def test_more_streams_than_ticks() -> None:
+def test_factors_of_more_streams_than_ticks() -> None:
     draw = np.random.default_rng(4)
     found = common_factors(draw.standard_normal((50, 200)) + draw.standard_normal((50, 1)))
     assert found.factors == 1

@@ -1,4 +1,4 @@
-"""Rings of recent rows tell what the rows themselves would."""
+"""Sums over the rings equal sums over the rows themselves."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from slackwater.control.deferral.recent_rows import RecentRows
 K = 8
 
 
-def plain(times: list[float], values: list[float]) -> tuple[float, float, float]:
-    """The span, the rise and the residual of rows, from Zhu 2004, Eq. (15), (16) as printed."""
+def by_formula(times: list[float], values: list[float]) -> tuple[float, float, float]:
+    """The span, the rise and the residual of rows by Zhu 2004, Eq. (15), (16) as printed."""
     gaps, steps = np.diff(times[-K:]), np.diff(values[-K:])
     drift = steps.sum() / gaps.sum()
     return gaps.sum(), steps.sum(), float(np.sum(np.square(steps - drift * gaps) / gaps))
@@ -27,7 +27,7 @@ def test_sums_over_a_ring_are_sums_over_the_rows(came: list[tuple[int, int, int]
     times: list[list[float]] = [[], [], []]
     values: list[list[float]] = [[], [], []]
     for number, (stream, gap, value) in enumerate(came):
-        if number == cut:  # what is put away is enough to go on
+        if number == cut:  # a restart from the saved rows
             again = RecentRows(0, K)
             again.resume(rows.items, rows.times, rows.values)
             assert np.array_equal(again.gaps, rows.gaps)
@@ -39,7 +39,7 @@ def test_sums_over_a_ring_are_sums_over_the_rows(came: list[tuple[int, int, int]
     span, rise = rows.gaps[many].sum(axis=1), rows.rise(many)
     residual = rows.residual(many, rise / span, span)
     for at, stream in enumerate(many.tolist()):
-        expected = plain(times[stream], values[stream])
+        expected = by_formula(times[stream], values[stream])
         assert (span[at], rise[at], residual[at]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
         in_order = rows.in_order(stream)
         assert [part.tolist() for part in in_order] == [times[stream][-K:], values[stream][-K:]]
@@ -55,7 +55,7 @@ def test_a_straight_line_leaves_no_residual() -> None:
     assert np.all(np.sqrt(rows.residual(every, drift, span)) <= 1e-14 * np.abs(drift))
 
 
-def test_values_whose_squares_are_no_numbers_any_more() -> None:
+def test_values_whose_squares_overflow() -> None:
     rows = RecentRows(1, K)
     for tick in range(K):
         rows.put(np.arange(1), np.array([float(tick)]), np.array([(-1.0) ** tick * 1e200]))
@@ -63,7 +63,7 @@ def test_values_whose_squares_are_no_numbers_any_more() -> None:
     assert rows.residual(every, rows.rise(every) / span, span).tolist() == [np.inf]
 
 
-def test_more_streams() -> None:
+def test_streams_can_be_added() -> None:
     rows = RecentRows(1, K)
     rows.put(np.arange(1), np.ones(1), np.ones(1))
     rows.grow(3)

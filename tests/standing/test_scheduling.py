@@ -1,4 +1,4 @@
-"""Orders of evaluation, the virtual processor, and the offline minimum."""
+"""The orders of evaluation, the virtual processor and the offline minimum."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def pending(deadline: list[float], cost: list[float], diffusion: list[float]) ->
     return Pending(np.zeros(size), np.array(deadline), np.array(cost), np.zeros(size), np.array(diffusion))
 
 
-def test_while_all_can_be_in_time_it_is_earliest_deadline_first() -> None:
+def test_least_penalty_is_earliest_deadline_while_all_can_be_in_time() -> None:
     easy = pending([3.0, 1.0, 2.0], [0.5, 0.5, 0.5], [1.0, 2.0, 30.0])
     assert not overloaded(0.0, easy)
     assert least_penalty(0.0, easy, 1.0).tolist() == earliest_deadline(0.0, easy, 1.0).tolist() == [1, 2, 0]
 
 
-def test_under_overload_the_most_penalty_per_work_comes_first() -> None:
+def test_under_overload_the_largest_penalty_per_work_comes_first() -> None:
     hard = pending([1.0, 1.0, 1.0], [1.0, 1.0, 0.5], [1.0, 4.0, 1.0])
     assert overloaded(0.0, hard)
     assert least_penalty(0.0, hard, 1.0).tolist() == [1, 2, 0]
 
 
-def test_the_order_of_section_5_costs_less_than_the_others() -> None:
+def test_least_penalty_costs_less_than_the_other_orders() -> None:
     draw = np.random.default_rng(0)
     size = 300
     cost = mixed_costs(size, deferring=True)
@@ -53,28 +53,28 @@ def test_below_capacity_nothing_is_missed() -> None:
     assert load.evaluations > 4_000
 
 
-def test_unknown_order() -> None:
+def test_an_unknown_order_is_refused() -> None:
     with pytest.raises(UnknownName):
         order("lottery")
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.floats(0.1, 4.0))
-def test_the_offline_minimum_is_the_minimum(values: list[int], bound: float) -> None:
+def test_the_offline_minimum_equals_an_exhaustive_search(values: list[int], bound: float) -> None:
     series = np.array(values, dtype=float)
 
-    def holds(ticks: tuple[int, ...]) -> bool:
-        held = series[0]
+    def stays_within(ticks: tuple[int, ...]) -> bool:
+        answer = series[0]
         for tick, value in enumerate(series):
             if tick in ticks:
-                held = value
-            if abs(value - held) > bound:
+                answer = value
+            if abs(value - answer) > bound:
                 return False
         return True
 
     least = next(
         count + 1
         for count in range(len(series))
-        if any(holds(chosen) for chosen in combinations(range(1, len(series)), count))
+        if any(stays_within(chosen) for chosen in combinations(range(1, len(series)), count))
     )
     assert fewest_evaluations(series, bound) == least

@@ -1,4 +1,4 @@
-"""A shard goes on from its bytes as if it had never stopped, and follows its weights."""
+"""A shard continues from its bytes as if it had never stopped, and follows changes of its weights."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shard(some: ShardWeights, state: bytes | None = None, **options: Any) -> Sha
         {"capacity": 2},
     ],
 )
-def test_going_on_from_bytes_changes_nothing(options: dict[str, Any]) -> None:
+def test_a_shard_continues_from_its_state(options: dict[str, Any]) -> None:
     table = brownian_streams(4, 60, seed=1)
     table.values[30:40, 1] = np.nan  # an interruption, and a return
     whole, state = shard(weights(), **options), None
@@ -56,22 +56,22 @@ def test_going_on_from_bytes_changes_nothing(options: dict[str, Any]) -> None:
     assert 0 < whole.evaluator.evaluations < 6 * 60
 
 
-def test_a_shard_says_what_it_did() -> None:
+def test_counts_describe_the_micro_batch() -> None:
     table = brownian_streams(4, 200, seed=1)
-    one, told = shard(weights([*ROWS, ("lost", "never-seen", 1.0)])), []
+    one, counts = shard(weights([*ROWS, ("lost", "never-seen", 1.0)])), []
     for at, row in zip(table.times, table.values, strict=True):
         answers = one.tick(table.names, np.full(4, at), row)
         assert one.counts.evaluated == int(answers["value"].notna().sum())
         assert (one.counts.queries, one.counts.withheld) == (7, 1)
-        told.append(one.counts)
-    every = ShardCounts.together(told)
+        counts.append(one.counts)
+    every = ShardCounts.together(counts)
     assert every.evaluated == one.evaluator.evaluations
     assert every.judged == every.evaluated - 6, "the first answers had none before them"
     assert every.expected == pytest.approx(0.9 * every.judged)
     assert 0 < every.within <= every.audited and every.asked == pytest.approx(0.9 * every.audited)
 
 
-def test_other_options_start_anew() -> None:
+def test_a_state_with_other_options_is_ignored() -> None:
     table = brownian_streams(4, 30, seed=1)
     first = shard(weights(within=1e6), max_deferral=1e9)
     for at, row in zip(table.times, table.values, strict=True):
@@ -80,7 +80,7 @@ def test_other_options_start_anew() -> None:
     assert len(again.tick(table.names, np.full(4, 31 * TICK_MS), table.values[-1])) == 6
 
 
-def test_changed_weights_are_taken_and_the_rest_stays() -> None:
+def test_only_changed_queries_are_evaluated_at_once() -> None:
     table = brownian_streams(4, 30, seed=2)
     before = shard(weights(within=1e6), max_deferral=1e9)
     for at, row in zip(table.times, table.values, strict=True):
@@ -94,10 +94,10 @@ def test_changed_weights_are_taken_and_the_rest_stays() -> None:
     assert np.isnan(lost["value"])
     assert lost["interrupted_streams"] == 1
     again = shard(weights(rows, within=1e6), after.state(), max_deferral=1e9)
-    assert again.tick(table.names, np.full(4, 32 * TICK_MS), table.values[-1]).empty, "said once"
+    assert again.tick(table.names, np.full(4, 32 * TICK_MS), table.values[-1]).empty, "reported once"
 
 
-def test_marks_know_a_query_by_what_it_says() -> None:
+def test_fingerprints_identify_a_query_by_id_and_contents() -> None:
     one, other = weights(), weights(list(reversed(ROWS)))
     there = list(range(6))
     assert [part.tolist() for part in match_queries(other.fingerprints, one.fingerprints)] == [there, [True] * 6]
@@ -108,7 +108,7 @@ def test_marks_know_a_query_by_what_it_says() -> None:
         assert match_queries(one.fingerprints, before.fingerprints)[0].tolist() == [-1] * 6
 
 
-def test_a_changed_query_keeps_what_was_learned_of_it() -> None:
+def test_a_changed_query_keeps_its_calibration() -> None:
     table = brownian_streams(4, 80, seed=2, degrees_of_freedom=2.5)
     before = shard(weights())
     for at, row in zip(table.times, table.values, strict=True):
@@ -123,7 +123,7 @@ def test_a_changed_query_keeps_what_was_learned_of_it() -> None:
     assert np.array_equal(after.evaluator.next_at[1:], before.evaluator.next_at[2:])
 
 
-def test_a_micro_batch_of_many_ticks_shows_a_window_all_of_them() -> None:
+def test_a_window_sees_every_tick_of_a_micro_batch() -> None:
     table = brownian_streams(4, 40, seed=4)
     window = EvaluatorOptions(aggregate="max", window=7 * TICK_MS)
     mine = weights()
@@ -138,7 +138,7 @@ def test_a_micro_batch_of_many_ticks_shows_a_window_all_of_them() -> None:
     assert one.evaluator.evaluations >= 12
 
 
-def test_the_clock_moves_time_on_while_no_row_comes() -> None:
+def test_the_clock_advances_time_while_no_row_comes() -> None:
     table = brownian_streams(4, 20, seed=3)
     one = shard(weights())
     nothing = np.empty(0)
@@ -151,7 +151,7 @@ def test_the_clock_moves_time_on_while_no_row_comes() -> None:
     assert set(found["interrupted_streams"]) == {3}
 
 
-def test_a_row_from_the_future_moves_nothing() -> None:
+def test_a_row_from_the_future_changes_nothing() -> None:
     one = shard(weights([("a", "s0", 1.0)]))
     one.tick(["s0"], np.array([0.0]), np.array([1.0]), 0.0)
     found = one.tick(["s0", "s0"], np.array([1e12, 1000.0]), np.array([99.0, 2.0]), 1000.0)
@@ -159,7 +159,7 @@ def test_a_row_from_the_future_moves_nothing() -> None:
     assert one.evaluator.estimator.intake.invalid == 1
 
 
-def test_what_a_table_may_say_wrongly() -> None:
+def test_invalid_rows_and_promises_in_the_weights() -> None:
     rows = [
         ("a", "s0", float("nan"), 1.0, 0.9),
         ("b", "s0", 1.0, 1.0, 0.9),
@@ -178,10 +178,10 @@ def test_what_a_table_may_say_wrongly() -> None:
     assert found["value"].dropna().to_dict() == {"b": 5.0, "zero": 5.0, "twice": 15.0}
     assert set(found.index[found["value"].isna()]) == {"negative", "certain", "hopeless", "silent"}
     again = shard(weights(rows, None, None), one.state())
-    assert set(again.tick(["s0"], np.ones(1), np.full(1, 5.0))["query"]) == {"b", "zero", "twice"}, "said once"
+    assert set(again.tick(["s0"], np.ones(1), np.full(1, 5.0))["query"]) == {"b", "zero", "twice"}, "reported once"
 
 
-def test_a_table_of_files_is_read_again_when_they_change(tmp_path: Path) -> None:
+def test_weights_are_read_again_when_their_files_change(tmp_path: Path) -> None:
     def put(rows: list[tuple[Any, ...]], name: str = "w.parquet") -> None:
         pd.DataFrame(rows, columns=["portfolio", "symbol", "weight"]).to_parquet(tmp_path / name)
 
@@ -204,7 +204,7 @@ def test_a_table_of_files_is_read_again_when_they_change(tmp_path: Path) -> None
         ids()
 
 
-def test_shards_fall_evenly_into_partitions() -> None:
+def test_shards_spread_evenly_over_partitions() -> None:
     keys = np.array(shard_keys(48), dtype=np.int32)
     assert len(set(keys.tolist())) == 48
     for partitions in (1, 2, 3, 4, 6, 8, 12, 16, 24, 48):

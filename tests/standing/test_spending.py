@@ -1,4 +1,4 @@
-"""Deferrals are made longer by what is earned, and by no more."""
+"""Deferrals are lengthened by what was earned, and by no more."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIDENCES = np.array([0.5, 0.8, 0.85, 0.9, 0.95, 0.99, 0.999])
     wait=st.floats(0.0, 1e4),
     left=st.floats(-1e4, 1e4),
 )
-def test_no_more_is_added_than_there_is_to_spend(confidence: float, wait: float, left: float) -> None:
+def test_a_deferral_grows_by_at_most_what_there_is_to_spend(confidence: float, wait: float, left: float) -> None:
     longer = Lengthening.of(np.array([confidence])).lengthened(np.array([wait]), np.array([left]))[0]
     assert wait <= longer <= wait + max(left, 0.0) + 1e-9 * (1.0 + wait)
 
@@ -32,9 +32,7 @@ def test_no_more_is_added_than_there_is_to_spend(confidence: float, wait: float,
     confidence=st.floats(0.5, 0.999),
     deferrals=st.lists(st.tuples(st.integers(1, 200), st.booleans()), max_size=50),
 )
-def test_what_is_earned_is_never_more_than_was_permitted_and_not_used(
-    confidence: float, deferrals: list[tuple[int, bool]]
-) -> None:
+def test_earned_ticks_never_exceed_the_unused_allowance(confidence: float, deferrals: list[tuple[int, bool]]) -> None:
     earned, left = np.zeros(1), 0.0
     for ticks, wrong in deferrals:
         stood, found, share = np.array([float(ticks)]), np.array([float(wrong)]), np.array([confidence])
@@ -45,7 +43,7 @@ def test_what_is_earned_is_never_more_than_was_permitted_and_not_used(
         assert earned[0] == pytest.approx(left)
 
 
-def test_a_longer_deferral_ends_with_the_confidence_that_brownian_motion_has_left() -> None:
+def test_the_end_confidence_of_a_longer_deferral_fits_brownian_motion() -> None:
     spent, z = Lengthening.of(CONFIDENCES), two_sided_quantile(CONFIDENCES)
     for share in np.linspace(0.0, 1.0, 11):
         ticks = np.full(len(CONFIDENCES), 30.0)
@@ -54,7 +52,7 @@ def test_a_longer_deferral_ends_with_the_confidence_that_brownian_motion_has_lef
         assert spent.end_confidence(CONFIDENCES, ticks, added * ticks) == pytest.approx(exact, abs=0.002)
 
 
-def test_under_brownian_motion_fewer_evaluations_hold_the_share_of_time() -> None:
+def test_under_brownian_motion_economical_keeps_fidelity_with_fewer_evaluations() -> None:
     table = brownian_streams(90, 2_500, seed=5)
     weights = np.kron(np.eye(10), np.full(9, 1.0 / 9))
     sigma = float(np.diff(table.values @ weights[0]).std())
@@ -68,7 +66,7 @@ def test_under_brownian_motion_fewer_evaluations_hold_the_share_of_time() -> Non
 
 
 @pytest.mark.parametrize(("correlation", "freedom"), [(0.5, np.inf), (0.0, 2.5), (0.5, 2.5)])
-def test_streams_that_are_not_as_modelled_keep_the_promise_too(correlation: float, freedom: float) -> None:
+def test_economical_keeps_the_promise_on_streams_unlike_the_model(correlation: float, freedom: float) -> None:
     table = brownian_streams(10, 900, seed=2, correlation=correlation, degrees_of_freedom=freedom)
     average = np.diff(table.values @ np.full(10, 0.1))
     some = QuerySet.of(np.arange(10), average_queries(10, 9, 10), 4.0 * average.std(), 0.9)

@@ -1,4 +1,4 @@
-"""``slackwater lab standing``: deferred standing queries on recorded values."""
+"""``slackwater lab standing``: replays recorded values through deferred standing queries."""
 
 from __future__ import annotations
 
@@ -31,22 +31,30 @@ from slackwater.sim.ticks import TickTable, common_part, tick_table
 @click.option(
     "--weights",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Parquet of (query, stream, weight): the queries. Otherwise averages are drawn.",
+    help="A Parquet file with the queries: query, stream, weight. Without it, random averages are used.",
 )
-@click.option("--average-of", type=click.IntRange(1), default=9, show_default=True, help="Streams in a drawn average.")
-@click.option("--queries", type=click.IntRange(1), default=10, show_default=True, help="How many averages are drawn.")
-@click.option("--within", default="0.5", show_default=True, help="Error bounds: 0.5 or 1%, several with commas.")
-@click.option("--confidence", default="95%,90%,85%", show_default=True, help="Beliefs, several with commas.")
+@click.option("--average-of", type=click.IntRange(1), default=9, show_default=True, help="Streams per random average.")
+@click.option("--queries", type=click.IntRange(1), default=10, show_default=True, help="The number of random averages.")
+@click.option(
+    "--within", default="0.5", show_default=True, help="Error bounds, such as 0.5 or 1%, separated by commas."
+)
+@click.option("--confidence", default="95%,90%,85%", show_default=True, help="Confidences, separated by commas.")
 @click.option("--aggregate", type=click.Choice(["avg", "sum", "max", "min"]), default="avg", show_default=True)
-@click.option("--window", help="The window of max and min: 30min, or 30ticks.")
-@click.option("--interrupt", help="Silence streams again and again: 2@10min is two of them for ten minutes.")
+@click.option("--window", help="The window of max and min: 30min or 30ticks.")
+@click.option("--interrupt", help="Silence random streams again and again: 2@10min silences two for ten minutes.")
 @click.option("--method", type=click.Choice(deferral_method_names()), default=DEFAULT_METHOD, show_default=True)
-@click.option("--value-and-drift", is_flag=True, help="Answers move with their drift between evaluations.")
-@click.option("--k", type=int, default=DEFAULT_K, show_default=True, help="Rows a stream is estimated from.")
-@click.option("--ticks", type=click.IntRange(2), help="Only the first ticks.")
+@click.option("--value-and-drift", is_flag=True, help="Move answers by their drift between evaluations.")
+@click.option(
+    "--k",
+    type=int,
+    default=DEFAULT_K,
+    show_default=True,
+    help="Rows per stream that its drift and diffusion are estimated from.",
+)
+@click.option("--ticks", type=click.IntRange(2), help="Use only the first ticks.")
 @click.option("--seed", default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The table as JSON on standard output.")
-@click.option("--plot", is_flag=True, help="Write standing.png: fidelity and evaluations by bound.")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON on standard output.")
+@click.option("--plot", is_flag=True, help="Write standing.png with fidelity and evaluations by bound.")
 def command(
     values: Path,
     stream: str,
@@ -68,9 +76,9 @@ def command(
     as_json: bool,
     plot: bool,
 ) -> int:
-    """Defer the evaluation of standing queries over recorded VALUES; say what was promised and what was held.
+    """Replay recorded VALUES through deferred standing queries and compare every answer with the truth.
 
-    Ends with 1 if some bound was held for less of the time than its confidence.
+    The exit code is 1 if answers were within a bound for less of the time than its confidence promises.
 
     \b
     Examples:
@@ -83,7 +91,9 @@ def command(
     try:
         rows = pd.read_parquet(values)
     except Exception as error:
-        raise InvalidData("unreadable-file", f"{values} is not a Parquet file ({error})", "give another") from error
+        raise InvalidData(
+            "unreadable-file", f"{values} is not a Parquet file ({error})", "give a Parquet file"
+        ) from error
     table = common_part(tick_table(rows, stream, time_, value))
     if ticks is not None:
         table = table.head(ticks)
@@ -103,57 +113,75 @@ def command(
         np.repeat([promise.confidence for promise in promises], size),
         np.repeat([promise.relative for promise in promises], size),
     )
-    full, shown = table, table
-    if interrupt is not None:
-        count, lasting_ms = _interruption(interrupt)
-        shown = standing.hide(table, count, lasting_ms, seed)
     console = Console(stderr=as_json)
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
-    ) as progress:
-        task = progress.add_task("ticks", total=1.0)
-        truth = standing.true_answers(full, every, options)
-        run = standing.run_standing(
-            shown, every, options, truth=truth, full=full if interrupt else None, seed=seed,
-            report=lambda done: progress.update(task, completed=done),
-        )  # fmt: skip
-        progress.update(task, description="offline optimum")
-        fewest = standing.optimal_evaluations(truth, every)
-    found = [
+    run, fewest = _replay(table, every, options, interrupt, seed, console)
+    entries = [
         _entry(run, fewest, slice(at * size, (at + 1) * size), promise, aggregate, method, table)
         for at, promise in enumerate(promises)
     ]
     interruption = _interruption_entry(run) if interrupt is not None else None
     if plot:
-        _plot(found, Path("standing.png"))
+        _plot(entries, Path("standing.png"))
     if as_json:
-        result = [{**entry, "interruption": interruption} if interruption else entry for entry in found]
+        result = [{**entry, "interruption": interruption} if interruption else entry for entry in entries]
         click.echo(json.dumps(result, indent=2))
     else:
-        _print(console, found, interruption, run.normal_ratio, table)
-    return 0 if all(entry["kept"] for entry in found) else 1
+        _print(console, entries, interruption, run.normal_ratio, table)
+    return 0 if all(entry["kept"] for entry in entries) else 1
+
+
+def _replay(
+    table: TickTable, queries: QuerySet, options: EvaluatorOptions, interrupt: str | None, seed: int, console: Console
+) -> tuple[standing.StandingRun, np.ndarray[Any, np.dtype[np.int64]]]:
+    """The run and the offline minimum of each query, with a progress bar."""
+    replayed = table
+    if interrupt is not None:
+        count, lasting_ms = _interruption(interrupt)
+        replayed = standing.hide(table, count, lasting_ms, seed)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
+    ) as progress:
+        task = progress.add_task("ticks", total=1.0)
+        truth = standing.true_answers(table, queries, options)
+        run = standing.run_standing(
+            replayed,
+            queries,
+            options,
+            truth=truth,
+            full=table if interrupt else None,
+            seed=seed,
+            report=lambda done: progress.update(task, completed=done),
+        )
+        progress.update(task, description="offline optimum")
+        return run, standing.optimal_evaluations(truth, queries)
 
 
 def _matrix(
     table: TickTable, weights: Path | None, average_of: int, queries: int, aggregate: str, seed: int
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     if weights is None:
-        drawn = standing.average_queries(len(table.names), average_of, queries, seed)
-        return drawn * average_of if aggregate == "sum" else drawn
-    long = pd.read_parquet(weights)
-    missing = {"query", "stream", "weight"} - set(long.columns)
+        averages = standing.average_queries(len(table.names), average_of, queries, seed)
+        return averages * average_of if aggregate == "sum" else averages
+    rows = pd.read_parquet(weights)
+    missing = {"query", "stream", "weight"} - set(rows.columns)
     if missing:
         raise InvalidData(
-            "no-such-column", f"{weights} lacks {', '.join(sorted(missing))}", "give query, stream, weight"
+            "no-such-column",
+            f"{weights} has no column {', '.join(sorted(missing))}",
+            "write the columns query, stream, weight",
         )
-    if long.empty:
-        raise InvalidData("no-queries", f"{weights} is empty", "give at least one query")
-    known = long[long["stream"].astype(str).isin(table.names)]
-    # A query that leans on a stream without values has no answer to compare with.
-    complete = long.groupby("query").size() == known.groupby("query").size().reindex(long["query"].unique()).fillna(0)
+    if rows.empty:
+        raise InvalidData("no-queries", f"{weights} is empty", "write at least one query")
+    known = rows[rows["stream"].astype(str).isin(table.names)]
+    # A query over a stream without values has no answer to compare with.
+    complete = rows.groupby("query").size() == known.groupby("query").size().reindex(rows["query"].unique()).fillna(0)
     known = known[known["query"].isin(complete.index[complete])]
     if known.empty:
-        raise InvalidData("no-queries", f"no query of {weights} has all its streams in the file", "check the names")
+        raise InvalidData(
+            "no-queries",
+            f"no query of {weights} has all its streams among the values",
+            "check the stream names",
+        )
     wide = known.assign(stream=known["stream"].astype(str)).pivot_table(
         index="query", columns="stream", values="weight", aggfunc="sum", fill_value=0.0
     )
@@ -163,10 +191,12 @@ def _matrix(
 def _window(window: str | None, aggregate: str, table: TickTable) -> float | None:
     if aggregate not in ("max", "min"):
         if window is not None:
-            raise InvalidOption("window-without-extreme", f"--window {window} with {aggregate}", "use max or min")
+            raise InvalidOption(
+                "window-without-extreme", f"--window {window} has no effect on {aggregate}", "use max or min"
+            )
         return None
     if window is None:
-        raise InvalidOption("no-window", f"{aggregate} needs a window", "give --window 30min or 30ticks")
+        raise InvalidOption("no-window", f"{aggregate} needs a window", "add --window 30min or --window 30ticks")
     count = window.strip().removesuffix("s").removesuffix("tick").strip()
     if count != window.strip() and count.isdigit() and int(count) > 0:
         return int(count) * table.period_ms
@@ -176,7 +206,11 @@ def _window(window: str | None, aggregate: str, table: TickTable) -> float | Non
 def _interruption(text: str) -> tuple[int, float]:
     count, at, lasting = text.partition("@")
     if not at or not count.strip().isdigit():
-        raise InvalidOption("invalid-interruption", f"--interrupt {text}", "write 2@10min: two streams, ten minutes")
+        raise InvalidOption(
+            "invalid-interruption",
+            f"--interrupt {text} is not a number and a duration",
+            "write 2@10min to silence two streams for ten minutes",
+        )
     return int(count), units.duration_ms(lasting, option="interrupt")
 
 
@@ -215,30 +249,30 @@ def _entry(
 
 
 def _interruption_entry(run: standing.StandingRun) -> dict[str, Any]:
-    error = np.array([episode.error for episode in run.interrupted_answers])
-    said = np.array([episode.error_bound for episode in run.interrupted_answers])
+    error = np.array([answer.error for answer in run.interrupted_answers])
+    error_bound = np.array([answer.error_bound for answer in run.interrupted_answers])
     if len(error) == 0:
         return {"answers": 0, "mean_error": None, "mean_error_bound": None, "inside_ratio": None}
     return {
         "answers": len(error),
         "mean_error": float(error.mean()),
-        "mean_error_bound": float(said.mean()),
-        "inside_ratio": float(np.mean(error <= said)),
+        "mean_error_bound": float(error_bound.mean()),
+        "inside_ratio": float(np.mean(error <= error_bound)),
     }
 
 
 def _print(
     console: Console,
-    found: list[dict[str, Any]],
+    entries: list[dict[str, Any]],
     interruption: dict[str, Any] | None,
     normal_ratio: float,
     table: TickTable,
 ) -> None:
-    title = f"{len(table.names)} streams, {table.ticks} ticks, {found[0]['queries']} queries"
+    title = f"{len(table.names)} streams, {table.ticks} ticks, {entries[0]['queries']} queries"
     shown = Table(title=title)
     for column in ("aggregate", "within", "confidence", "fidelity", "hit rate", "evaluations", "naive", "optimal"):
         shown.add_column(column, justify="left" if column == "aggregate" else "right")
-    for entry in found:
+    for entry in entries:
         shown.add_row(
             entry["aggregate"],
             str(entry["within"]),
@@ -250,30 +284,30 @@ def _print(
             f"{entry['optimal_evaluations']:,}",
         )
     console.print(shown)
-    console.print(f"increments told from normal at 5%: {100 * (1 - normal_ratio):.0f}% of streams (Shapiro–Wilk)")
+    console.print(f"streams with non-normal increments (Shapiro–Wilk at 5%): {100 * (1 - normal_ratio):.0f}%")
     if interruption is not None and interruption["answers"]:
         console.print(
             f"while interrupted: {interruption['answers']:,} answers, mean error {interruption['mean_error']:.4g}, "
-            f"mean bound said {interruption['mean_error_bound']:.4g}, "
-            f"inside it {100 * interruption['inside_ratio']:.1f}%"
+            f"mean error bound {interruption['mean_error_bound']:.4g}, "
+            f"within it {100 * interruption['inside_ratio']:.1f}%"
         )
 
 
-def _plot(found: list[dict[str, Any]], path: Path) -> None:
+def _plot(entries: list[dict[str, Any]], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    for confidence in sorted({entry["confidence"] for entry in found}):
-        mine = [entry for entry in found if entry["confidence"] == confidence]
+    for confidence in sorted({entry["confidence"] for entry in entries}):
+        mine = [entry for entry in entries if entry["confidence"] == confidence]
         labels = [str(entry["within"]) for entry in mine]
         left.plot(labels, [entry["fidelity"] for entry in mine], "o-", label=units.percent(confidence))
         left.axhline(confidence, color="grey", linewidth=0.5)
         right.plot(labels, [entry["evaluations"] for entry in mine], "o-", label=units.percent(confidence))
-    labels = list(dict.fromkeys(str(entry["within"]) for entry in found))
-    first = {str(entry["within"]): entry for entry in reversed(found)}
+    labels = list(dict.fromkeys(str(entry["within"]) for entry in entries))
+    first = {str(entry["within"]): entry for entry in reversed(entries)}
     right.plot(labels, [first[label]["naive_evaluations"] for label in labels], "k--", label="naive")
     right.plot(labels, [first[label]["optimal_evaluations"] for label in labels], "k:", label="optimal")
     left.set(xlabel="within", ylabel="fidelity")

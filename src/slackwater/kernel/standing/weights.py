@@ -17,7 +17,8 @@ from slackwater.promises import Precision
 Floats = NDArray[np.float64]
 Fingerprints = NDArray[np.uint64]
 
-_MEMBER_SEPARATOR = "\x1f"
+MEMBER_SEPARATOR = "\x1f"
+"""Between a group's key and a stream's key in the name of a member."""
 
 
 class ShardWeights:
@@ -71,7 +72,7 @@ class ShardWeights:
 
 def member_name(group: str, stream: str) -> str:
     """The name of a stream as a member of a group."""
-    return f"{group}{_MEMBER_SEPARATOR}{stream}"
+    return f"{group}{MEMBER_SEPARATOR}{stream}"
 
 
 def group_weights(
@@ -83,7 +84,7 @@ def group_weights(
     >>> group_weights(names, 1.0, True, 2.0, 0.9).queries.weights.toarray()
     array([[0.5, 0.5]])
     """
-    frame = pd.DataFrame({"query": [name.partition(_MEMBER_SEPARATOR)[0] for name in members], "stream": members})
+    frame = pd.DataFrame({"query": [name.partition(MEMBER_SEPARATOR)[0] for name in members], "stream": members})
     count = frame.groupby("query")["stream"].transform("size") if average else 1
     return ShardWeights(frame.assign(weight=weight / count), within, confidence)
 

@@ -1,4 +1,4 @@
-"""The clock as a stream: one row per tick, so that time passes for a query even when no data comes."""
+"""The clock as a stream: one row per tick, so that time passes even when no data comes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.spark.worker.clock_source import FORMAT, ClockSource
 
 
-def clock_ticks(spark: SparkSession, interval_ms: float, hand: str | None = None) -> DataFrame:
-    """A stream of the clock's ticks."""
+def clock_ticks(spark: SparkSession, interval_ms: float, clock_file: str | None = None) -> DataFrame:
+    """A stream of clock ticks, ``interval_ms`` apart. ``clock_file`` replaces the machine's clock in tests."""
     spark.dataSource.register(ClockSource)
     reader = spark.readStream.format(FORMAT).option("interval_ms", str(interval_ms))
-    if hand is not None:
-        reader = reader.option("hand", hand)
+    if clock_file is not None:
+        reader = reader.option("clock_file", clock_file)
     return reader.load()

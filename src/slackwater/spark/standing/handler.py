@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
-from pyspark.sql.types import DataType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
@@ -24,9 +21,6 @@ from slackwater.watching.precision import PrecisionCounts, precision_cause
 from slackwater.watching.series import About, Series
 
 STANDING_PREFIX = "slackwater-standing:"
-SHARD_COUNTS_TYPE = StructType(
-    [StructField(field.name, LongType() if field.type == "int" else DoubleType()) for field in fields(ShardCounts)]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +32,6 @@ class PrecisionSpec:
     method: str
     shards: int
     folder: Path
-
-
-def shard_counts_row(counts: ShardCounts, schema: StructType) -> pd.DataFrame:
-    """One row beside a shard's answers: its counts, and placeholders in the columns of an answer."""
-    # Placeholders of the columns' own types: Spark concatenates the frames, and pandas would guess the type of nulls.
-    placeholders: dict[DataType, Any] = {
-        StringType(): "",
-        TimestampType(): pd.Timestamp(0, tz="UTC"),
-        DoubleType(): 0.0,
-    }
-    row = {field.name: [placeholders.get(field.dataType, 0)] for field in schema.fields if field.name != SHARD_COUNTS}
-    return pd.DataFrame({**row, SHARD_COUNTS: [asdict(counts)]})
 
 
 def observe_shard_counts(answers: DataFrame, name: str) -> DataFrame:

@@ -10,6 +10,7 @@ import math
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.control.choice import Law, Method
+from slackwater.control.deferral import Deferral
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.language import Late, Measure, Query, parse
 from slackwater.plan import Catalog, Path, Plan, make_plan
@@ -40,6 +41,7 @@ def sql(
     name: str | None = None,
     method: str | Method | None = None,
     law: str | Law | None = None,
+    deferral: str | Deferral | None = None,
     shards: int | None = None,
     location: str | None = None,
     allow_code: bool = False,
@@ -48,8 +50,9 @@ def sql(
 
     The windowed table is a stream named with ``sw.stream``, or any temporary view over a streaming DataFrame.
     Everything outside the brackets is Spark SQL. ``name``, ``method`` and ``location`` are those of
-    ``with_drop_ratio``; ``law`` is that of ``with_max_delay``, for DELAY; ``shards`` is how many tasks share the
-    ordered path, 16 unless given. Functions that run code are refused unless ``allow_code``.
+    ``with_drop_ratio``; ``law`` is that of ``with_max_delay``, for DELAY; ``deferral`` is that of ``standing``, for
+    WITHIN; ``shards`` is how many tasks share the ordered path, 16 unless given. Functions that run code are refused
+    unless ``allow_code``.
     """
     query = parse(text, allow_code=allow_code)
     return run_query(
@@ -58,6 +61,7 @@ def sql(
         name=name,
         method=method,
         law=law,
+        deferral=deferral,
         shards=shards,
         location=location,
     )
@@ -70,6 +74,7 @@ def run_query(
     name: str | None = None,
     method: str | Method | None = None,
     law: str | Law | None = None,
+    deferral: str | Deferral | None = None,
     shards: int | None = None,
     location: str | None = None,
 ) -> DataFrame:
@@ -82,7 +87,11 @@ def run_query(
             raise InvalidOption(
                 "option-not-used", f"{option}={value!r} has no effect on a query with WITHIN", f"leave out {option}"
             )
-        return standing_query(spark, query, name=name, shards=shards, location=location)
+        return standing_query(spark, query, name=name, deferral=deferral, shards=shards, location=location)
+    if deferral is not None:
+        raise InvalidOption(
+            "option-not-used", f"deferral={deferral!r} has no effect on a query without WITHIN", "leave out deferral"
+        )
     plan, events = plan_query(spark, query)
     assert plan.attribute is not None
     if plan.window.delay_ms is not None:

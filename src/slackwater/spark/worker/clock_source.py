@@ -1,4 +1,4 @@
-"""The clock as a stream: one row a tick, so that time passes for a query even when no data comes."""
+"""The clock as a Spark source: one row per tick, so that time passes even when no data comes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ FORMAT = "slackwater_clock"
 
 
 class ClockReader(SimpleDataSourceStreamReader):
-    """A tick whenever the clock has moved on by the interval; its offset is the time, so a replay sees the same one.
+    """Emits a tick whenever the clock has advanced by the interval. The offset is the time, so a replay sees it again.
 
-    Runs beside the driver, in a process of its own. ``hand`` is a file that holds the time in milliseconds in the
-    place of the machine's clock, for whoever turns time by hand.
+    Runs in a Python process beside the driver. ``clock_file`` holds the time in milliseconds and replaces the machine's
+    clock; tests and replays use it.
     """
 
-    def __init__(self, interval_ms: float, hand: str | None) -> None:
+    def __init__(self, interval_ms: float, clock_file: str | None) -> None:
         self._interval_ms = interval_ms
-        self._hand = None if hand is None else Path(hand)
+        self._clock_file = None if clock_file is None else Path(clock_file)
 
     def initialOffset(self) -> dict[str, Any]:
         return {"clock_ms": 0}
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
-        now_ms = int(time.time() * 1000) if self._hand is None else int(self._hand.read_text())
+        now_ms = int(time.time() * 1000) if self._clock_file is None else int(self._clock_file.read_text())
         if now_ms < start["clock_ms"] + self._interval_ms:
             return iter([]), start
         end = {"clock_ms": now_ms}
@@ -39,7 +39,7 @@ class ClockReader(SimpleDataSourceStreamReader):
 
 
 class ClockSource(DataSource):
-    """Rows of one column, the clock in milliseconds."""
+    """Rows with one column: the clock in milliseconds."""
 
     @classmethod
     def name(cls) -> str:
@@ -49,4 +49,4 @@ class ClockSource(DataSource):
         return "clock_ms long"
 
     def simpleStreamReader(self, schema: StructType) -> ClockReader:
-        return ClockReader(float(self.options["interval_ms"]), self.options.get("hand"))
+        return ClockReader(float(self.options["interval_ms"]), self.options.get("clock_file"))

@@ -1,0 +1,117 @@
+"""One micro-batch of one shard of standing queries, as a Python worker runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from pyspark.sql.streaming.state import GroupState
+from pyspark.sql.types import DataType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
+
+from slackwater.kernel.standing.options import EvaluatorOptions
+from slackwater.kernel.standing.shard import Shard, known_streams
+from slackwater.kernel.standing.shard_counts import ShardCounts
+from slackwater.kernel.standing.weights import ShardWeights, group_weights
+from slackwater.spark.worker.columns import SHARD_COUNTS
+from slackwater.spark.worker.settle import settle_worker
+from slackwater.spark.worker.state_text import as_text, from_text
+from slackwater.units import MS_US, SECOND_MS
+
+SHARD_COUNTS_TYPE = StructType(
+    [StructField(field.name, LongType() if field.type == "int" else DoubleType()) for field in fields(ShardCounts)]
+)
+
+
+class WeightsSource(Protocol):
+    """Where a shard gets its queries from."""
+
+    def shard(self, number: int, streams: Sequence[str]) -> ShardWeights:
+        """The queries of shard ``number``, given the names of all streams it has seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWeights:
+    """Queries over groups: every stream seen in a group is a member, each with the same ``weight``."""
+
+    weight: float
+    average: bool
+    within: str | float
+    confidence: float
+
+    def shard(self, number: int, streams: Sequence[str]) -> ShardWeights:
+        """One query per group. Rebuilt when a stream appears."""
+        return _group_weights(self, tuple(streams))
+
+
+@lru_cache(maxsize=32)
+def _group_weights(groups: GroupWeights, members: tuple[str, ...]) -> ShardWeights:
+    return group_weights(list(members), groups.weight, groups.average, groups.within, groups.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingStep:
+    """What every shard of a standing query shares. ``query`` is the column with the query's id."""
+
+    weights: WeightsSource
+    options: EvaluatorOptions
+    query: StructField
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of an answer, and the column for the counts of a shard."""
+        return StructType(
+            [
+                self.query,
+                StructField("at", TimestampType()),
+                *(StructField(column, DoubleType()) for column in ("value", "drift", "error_bound")),
+                StructField("interrupted_streams", LongType()),
+                StructField("next_evaluation_at", TimestampType()),
+                StructField(SHARD_COUNTS, SHARD_COUNTS_TYPE),
+            ]
+        )
+
+    def run(self, number: int, parts: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        """Evaluate shard ``number``: yield its answers, then one row with its counts.
+
+        Rows have the columns ``stream``, ``at_us``, ``value`` and ``clock_ms``; a tick of the clock has no stream.
+        """
+        settle_worker()
+        frame = pd.concat(list(parts), ignore_index=True)
+        rows = frame[frame["stream"].notna()]
+        names = rows["stream"].to_numpy(dtype=object)
+        before = from_text(state.get[0]) if state.exists else None
+        streams = list(dict.fromkeys([*known_streams(before), *names]))
+        shard = Shard(self.weights.shard(number, streams), self.options, number, before)
+        clock_ms = frame["clock_ms"].max()
+        answers = shard.tick(
+            names,
+            rows["at_us"].to_numpy(dtype=np.float64, na_value=np.nan) / MS_US,
+            rows["value"].to_numpy(dtype=np.float64, na_value=np.nan),
+            None if pd.isna(clock_ms) else float(clock_ms),
+        )
+        state.update((as_text(shard.state()),))
+        if len(answers):
+            yield self._answer_rows(answers)
+        yield self._counts_row(shard.counts)
+
+    def _answer_rows(self, answers: pd.DataFrame) -> pd.DataFrame:
+        rows = answers.rename(columns={"query": self.query.name})
+        rows["drift"] *= SECOND_MS  # from per millisecond to per second
+        for column in ("at", "next_evaluation_at"):
+            rows[column] = pd.to_datetime((rows[column] * MS_US).round(), unit="us", utc=True)
+        return rows.assign(**{SHARD_COUNTS: None})
+
+    def _counts_row(self, counts: ShardCounts) -> pd.DataFrame:
+        """One row with the counts, and placeholders in the columns of an answer."""
+        # Spark concatenates the frames. Placeholders of the right type keep pandas from guessing the type of nulls.
+        placeholders: dict[DataType, Any] = {
+            StringType(): "",
+            TimestampType(): pd.Timestamp(0, tz="UTC"),
+            DoubleType(): 0.0,
+        }
+        row = {field.name: [placeholders.get(field.dataType, 0)] for field in self.schema.fields}
+        return pd.DataFrame({**row, SHARD_COUNTS: [asdict(counts)]})
