@@ -1,4 +1,11 @@
-"""The deferral methods by name."""
+"""The deferral methods by name, from the plainest to the one with the fewest evaluations.
+
+- ``brownian``: the paper's model as printed, open loop;
+- ``steady``: the same, without a drift that k rows cannot tell from zero;
+- ``correlated``: ``steady`` with the covariance of the streams;
+- ``calibrated``: ``correlated`` with the hit rate kept at the confidence;
+- ``economical``: ``calibrated`` with only the share of time kept at the confidence.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +18,8 @@ from slackwater.errors import UnknownName
 class DeferralMethod:
     """What a method adds to drifting Brownian motion (Zhu 2004).
 
-    :param line: a one-line description.
     :param correlated: use the covariance of the streams instead of adding their variances.
-    :param doubtful_drift: leave out a drift that ``k`` rows cannot tell from zero.
+    :param ignores_doubtful_drift: ignore a drift that ``k`` rows cannot tell from zero.
     :param closed_loop: calibrate every query by the outcomes of its deferrals (see ``calibration``).
     :param audit_ratio: the share of evaluations that check the old answer at a random tick of its deferral.
     :param spends: lengthen deferrals by the unused time that the confidence allows outside the bound (see
@@ -21,9 +27,8 @@ class DeferralMethod:
     """
 
     name: str
-    line: str
-    correlated: bool
-    doubtful_drift: bool
+    correlated: bool = False
+    ignores_doubtful_drift: bool = False
     closed_loop: bool = False
     audit_ratio: float = 0.0
     spends: bool = False
@@ -32,12 +37,12 @@ class DeferralMethod:
 _METHODS = {
     method.name: method
     for method in (
-        DeferralMethod("brownian", "the paper's model as printed, open loop", False, False),
-        DeferralMethod("steady", "brownian, without a drift that k rows cannot tell from zero", False, True),
-        DeferralMethod("correlated", "steady, with the covariance of the streams", True, True),
-        DeferralMethod("calibrated", "correlated, with the hit rate held at the confidence", True, True, True, 0.125),
+        DeferralMethod("brownian"),
+        DeferralMethod("steady", ignores_doubtful_drift=True),
+        DeferralMethod("correlated", ignores_doubtful_drift=True, correlated=True),
+        DeferralMethod("calibrated", ignores_doubtful_drift=True, correlated=True, closed_loop=True, audit_ratio=0.125),
         DeferralMethod(
-            "economical", "calibrated, with only the share of time held at the confidence", True, True, True, 1.0, True
+            "economical", ignores_doubtful_drift=True, correlated=True, closed_loop=True, audit_ratio=1.0, spends=True
         ),
     )
 }
@@ -45,7 +50,7 @@ DEFAULT_METHOD = "calibrated"
 
 
 def deferral_method_names() -> list[str]:
-    """All names, from the plainest method to the one with the fewest evaluations."""
+    """All names, from the plainest method to the most elaborate."""
     return list(_METHODS)
 
 

@@ -200,7 +200,7 @@ class StandingEvaluator:
         variance = _squared(weights) @ tick.specific
         for loadings in tick.loadings:
             variance += np.square(weights @ loadings)
-        if self.method.doubtful_drift:
+        if self.method.ignores_doubtful_drift:
             drift[np.square(drift) * tick.drift_span < SIGNIFICANT * variance] = 0.0
         return current, drift, variance
 
@@ -288,7 +288,7 @@ class StandingEvaluator:
         given = rows.tick[chosen]
         at = given + np.floor(tick.random.random(len(given)) * (tick.number - given)).astype(np.int64)
         at = np.maximum(at - self.history.first_tick, 0)
-        truth = self.history.aggregates(weights[chosen], at)
+        truth = self.history.aggregates(weights if len(chosen) == len(due) else weights[chosen], at)
         answer = rows.value[chosen]
         if self.options.value_and_drift:
             elapsed = self.history.times[at] - self._answered_at[due[chosen]]

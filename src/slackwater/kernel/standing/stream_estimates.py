@@ -111,7 +111,7 @@ class StreamEstimates:
 
     def _trusted_drift(self) -> Floats:
         drift = self.estimator.drift
-        if not self._method.doubtful_drift or not np.any(self.silent):
+        if not self._method.ignores_doubtful_drift or not np.any(self.silent):
             return drift
         # differs: a drift that is mere noise makes the guess worse, so it is left out.
         doubtful = np.square(drift) * self.estimator.span < SIGNIFICANT * np.square(self.estimator.diffusion)
