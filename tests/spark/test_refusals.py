@@ -26,11 +26,14 @@ def events(spark: SparkSession) -> DataFrame:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"column": "when"}, r"\[no-such-column\] column='when' is not a column; use one of: ts, id, sensor, naive"),
-        ({"column": "sensor"}, r"\[not-a-timestamp\] column='sensor' is a string; cast it first"),
+        (
+            {"event_time": "when"},
+            r"\[no-such-column\] event_time='when' is not a column; use one of: ts, id, sensor, naive",
+        ),
+        ({"event_time": "sensor"}, r"\[not-a-timestamp\] event_time='sensor' is a string; cast it first"),
         ({"drop_ratio": 1.0}, r"\[invalid-ratio\] drop_ratio=1.0 is not a ratio"),
         ({"drop_ratio": "-1%"}, r"\[invalid-ratio\] drop_ratio='-1%'"),
-        ({"column": "naive"}, r"\[not-a-timestamp\] column='naive' is a timestamp_ntz; cast it first"),
+        ({"event_time": "naive"}, r"\[not-a-timestamp\] event_time='naive' is a timestamp_ntz; cast it first"),
         ({"arrival": "id"}, r"\[not-a-timestamp\] arrival='id' is a bigint"),
         ({"source": ["sensor", "host"]}, r"\[no-such-column\] source='host'"),
         ({"max_wait": "ten minutes"}, r"\[invalid-duration\] max_wait='ten minutes'"),
@@ -43,7 +46,7 @@ def events(spark: SparkSession) -> DataFrame:
     ],
 )
 def test_refused_with_the_value_and_a_remedy(events: DataFrame, arguments: dict[str, Any], message: str) -> None:
-    call: dict[str, Any] = {"column": "ts", "drop_ratio": 0.01, **arguments}
+    call: dict[str, Any] = {"event_time": "ts", "drop_ratio": 0.01, **arguments}
     with pytest.raises(sw.SlackwaterError, match=message):
         sw.with_drop_ratio(events, **call)
 
@@ -61,7 +64,7 @@ def test_a_second_watermark_is_refused(events: DataFrame) -> None:
 
 
 def test_something_else_than_a_dataframe_is_refused() -> None:
-    with pytest.raises(sw.SlackwaterError, match=r"\[not-a-dataframe\] str is no DataFrame"):
+    with pytest.raises(sw.SlackwaterError, match=r"\[not-a-dataframe\] events is a str"):
         sw.with_drop_ratio("events", "ts", 0.01)  # type: ignore[arg-type]
 
 

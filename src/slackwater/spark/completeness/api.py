@@ -84,7 +84,7 @@ def completeness_of(
     idle_after: Duration | None = None,
 ) -> Completeness:
     """The promise from a user's arguments, with the session's settings where an argument is not given."""
-    require_stream(events)
+    require_stream(events, "events")
     spark = events.sparkSession
     return Completeness.of(
         drop_ratio,

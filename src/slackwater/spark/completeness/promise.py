@@ -29,7 +29,7 @@ def new_promise(
 ) -> CompletenessSpec:
     """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option."""
     sources = [source] if isinstance(source, str) else list(source or [])
-    require_stream(events)
+    require_stream(events, "events")
     require_columns(events, event_time=event_time, arrival=arrival)
     for column in sources:
         require_columns(events, source=column)

@@ -12,12 +12,12 @@ from slackwater.errors import InvalidStream, PromiseConflict
 _WATERMARK_METADATA = "spark.watermarkDelayMs"
 
 
-def require_stream(df: Any, what: str = "the DataFrame") -> None:
+def require_stream(df: Any, what: str) -> None:
     """Refuse anything but a streaming DataFrame."""
     if not isinstance(df, DataFrame):
         raise InvalidStream("not-a-dataframe", f"{what} is a {type(df).__name__}", "pass a streaming DataFrame")
     if not df.isStreaming:
-        raise InvalidStream("not-a-stream", f"{what} is a batch", "read it with spark.readStream")
+        raise InvalidStream("not-a-stream", f"{what} is a batch DataFrame", "read it with spark.readStream")
 
 
 def require_columns(df: DataFrame, **options: str | None) -> None:

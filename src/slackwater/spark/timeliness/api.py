@@ -106,7 +106,7 @@ def _coin(now_us: Column) -> Column:
 
 
 def _check(events: DataFrame, arrival: str | None, weight: str | None) -> None:
-    require_stream(events)
+    require_stream(events, "events")
     require_columns(events, arrival=arrival)
     require_timestamps(events, arrival=arrival)
     if weight is not None and weight in events.columns:
