@@ -1,4 +1,7 @@
-"""Standing queries in a process of their own, to be killed: ``python -m tests.helpers.killable_standing ROOT [N]``."""
+"""Runs standing queries in a process that a test kills: ``python -m tests.helpers.killable_standing ROOT [N]``.
+
+With N, the sink of micro-batch N writes its rows, creates the file ``hanging`` and then waits to be killed.
+"""
 
 from __future__ import annotations
 

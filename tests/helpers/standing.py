@@ -1,4 +1,4 @@
-"""Standing queries over eight made-up prices: rows, weights, the query, and two ways to compute its answers."""
+"""Standing queries over eight synthetic prices: rows, weights, the query, and two ways to compute its answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def put_weights(folder: Path, queries: int = 6, changed: bool = False) -> None:
 
 
 def micro_batches(ticks: int, warm_up: int = 1) -> list[list[dict[str, Any]]]:
-    """A micro-batch a tick, but for the first, which brings as many ticks as estimates need."""
+    """One micro-batch per tick, except that the first one holds ``warm_up`` ticks to estimate from."""
     table = brownian_streams(8, ticks, seed=11)
     every = [
         [
@@ -97,7 +97,7 @@ def answers(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:
 
 
 def twin(root: Path, batches: list[list[dict[str, Any]]], **options: Any) -> list[tuple[Any, ...]]:
-    """The same micro-batches through the kernel, in this process, in one evaluator a shard that is never put away."""
+    """The answers to the same micro-batches from the kernel alone, with one long-lived evaluator per shard."""
     table = WeightsTable(str(root / "weights"), "portfolio", "symbol", "weight", 5.0, 0.9, SHARDS)
     found: list[tuple[Any, ...]] = []
     for number in range(SHARDS):
@@ -112,7 +112,7 @@ def twin(root: Path, batches: list[list[dict[str, Any]]], **options: Any) -> lis
 
 
 def truth(root: Path, batches: list[list[dict[str, Any]]]) -> dict[tuple[str, int], float]:
-    """The exact sum of every query after every micro-batch, from the rows and the weights alone."""
+    """The exact sum of every query after every micro-batch, computed from the rows and the weights."""
     weights = pd.read_parquet(root / "weights")
     last: dict[str, float] = {}
     found: dict[tuple[str, int], float] = {}
