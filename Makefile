@@ -7,12 +7,12 @@ VENV   := .venv$(if $(SPARK),-$(SPARK))
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 CODE   := src tests benchmarks examples scripts
-PYTEST  = $(BIN)/pytest -n 2 --dist loadfile
+PYTEST  = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 ifndef JAVA_HOME
-export JAVA_HOME = $(shell [ ! -e $(VENV)/java/home ] || echo $(abspath $(VENV)/java/home))
+export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VENV)/java/runtime))
 endif
 
 .PHONY: demo test test-all check fast spark lint types imports setup java browser lock wheel clean \

@@ -21,13 +21,13 @@ unpack_debian() {
     package=$(apt-cache $options depends default-jre-headless | sed -n 's/.*Depends: \(openjdk-.*-jre-headless\)$/\1/p')
     # shellcheck disable=SC2086
     (cd "$work" && apt-get $options download "$package")
-    dpkg -x "$work"/openjdk-*.deb "$folder/root"
-    home=$(ls -d "$folder"/root/usr/lib/jvm/java-*-openjdk-* | head -n 1)
+    dpkg -x "$work"/openjdk-*.deb "$folder/unpacked"
+    home=$(ls -d "$folder"/unpacked/usr/lib/jvm/java-*-openjdk-* | head -n 1)
     # The package's settings are links into /etc: point them into the folder.
     find "$home/" -type l -lname '/etc/java-*' | while read -r link; do
-        ln -sfn "$folder/root$(readlink "$link")" "$link"
+        ln -sfn "$folder/unpacked$(readlink "$link")" "$link"
     done
-    ln -sfn "$home" "$folder/home"
+    ln -sfn "$home" "$folder/runtime"
 }
 
 install_system_wide() {
@@ -50,7 +50,7 @@ install_system_wide() {
 }
 
 target=${1:?"usage: java.sh FOLDER | install"}
-for java in ${JAVA_HOME:+"$JAVA_HOME/bin/java"} java "$target/home/bin/java"; do
+for java in ${JAVA_HOME:+"$JAVA_HOME/bin/java"} java "$target/runtime/bin/java"; do
     if usable "$java"; then exit 0; fi
 done
 if [ "$target" = install ]; then
