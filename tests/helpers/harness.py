@@ -1,4 +1,4 @@
-"""Streams of files, one a micro-batch, and what became of them."""
+"""Streams of JSON files, one file per micro-batch, and the queries that read them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SCHEMA = "id long, ts timestamp, arrived timestamp, sensor string, value double"
 
 
 def timestamp(seconds: float) -> str:
-    """An event time, so many seconds after the origin, as a source would write it."""
+    """The time ``seconds`` after the origin, in ISO form."""
     return exact_timestamp(round((ORIGIN_S + seconds) * 1e6))
 
 
 def exact_timestamp(us: int) -> str:
-    """Microseconds since 1970, as a source would write them."""
+    """The time ``us`` microseconds after 1970, in ISO form."""
     return (dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=us)).isoformat()
 
 
@@ -52,7 +52,7 @@ def rows(
 
 
 def batches(seed: int, count: int = 4, each: int = 60) -> list[list[dict[str, Any]]]:
-    """Micro-batches of ten seconds each, rows up to some ten seconds late."""
+    """``count`` micro-batches of ten seconds and ``each`` rows, which are 2.5 seconds late on average."""
     rng = np.random.default_rng(seed)
     arrivals = np.sort(rng.uniform(0, 10 * count, count * each))
     made = rows(arrivals, rng.exponential(2.5, count * each))
@@ -61,7 +61,7 @@ def batches(seed: int, count: int = 4, each: int = 60) -> list[list[dict[str, An
 
 @dataclass
 class FileStream:
-    """A folder of JSON lines that Spark reads one file a micro-batch, in the order in which they were put."""
+    """A folder of JSON lines; Spark reads one file per micro-batch, in the order in which they were put."""
 
     spark: SparkSession
     folder: Path
@@ -69,11 +69,11 @@ class FileStream:
     files: int = 0
 
     def put(self, batch: list[dict[str, Any]]) -> None:
-        """One more micro-batch."""
+        """Add one micro-batch."""
         self.folder.mkdir(parents=True, exist_ok=True)
         hidden, visible = self.folder / f".{self.files}", self.folder / f"{self.files:05d}.json"
         hidden.write_text("".join(json.dumps(row) + "\n" for row in batch))
-        os.utime(hidden, (ORIGIN_S + self.files, ORIGIN_S + self.files))  # Spark takes the oldest file first
+        os.utime(hidden, (ORIGIN_S + self.files, ORIGIN_S + self.files))  # Spark reads the oldest file first
         hidden.rename(visible)
         self.files += 1
 
@@ -87,7 +87,7 @@ class FileStream:
 
 
 def settle(query: StreamingQuery) -> None:
-    """Return once every row is committed and every heartbeat that follows from it has taken effect."""
+    """Wait until all rows are committed and all heartbeats that follow from them are in force."""
     while True:
         query.processAllAvailable()
         last = query.lastProgress
@@ -110,8 +110,8 @@ def watermark_ms(progress: Any) -> float:
     return float(pd.Timestamp(progress["eventTime"].get("watermark", 0)).timestamp() * 1000)
 
 
-def told_ms(progress: Any) -> int:
-    """The heartbeat that a micro-batch of a query with one promise was told; the watermark follows in the next one."""
+def heartbeat_read_ms(progress: Any) -> int:
+    """The heartbeat that a micro-batch read from its source; it becomes the watermark in the next one."""
     offsets = [json.loads(source["endOffset"]) for source in progress["sources"] if "epoch" in source["endOffset"]]
     (offset,) = offsets
     return int(offset["heartbeat"])
@@ -125,18 +125,29 @@ def start(result: DataFrame, folder: Path, mode: str = "append", name: str | Non
     return writer.format("parquet").option("path", str(folder / "out")).start()
 
 
+def start_idle(result: DataFrame, folder: Path) -> StreamingQuery:
+    """Start a query whose stream has no rows yet, and wait until it is ready for the first.
+
+    Spark gives the Python process of a source ten seconds to start. Queries that run side by side must not start
+    those processes at the same time.
+    """
+    query = start(result, folder)
+    query.processAllAvailable()
+    return query
+
+
 def collected(spark: SparkSession, folder: Path) -> DataFrame:
-    """What the query has written so far."""
+    """The Parquet rows that the query has written so far."""
     return spark.read.parquet(str(folder / "out"))
 
 
 def same_rows(left: DataFrame, right: DataFrame) -> None:
-    """Both hold the same rows, each as often."""
+    """Assert that both have the same rows, each the same number of times."""
     assert left.columns == right.columns
     got, expected = sorted(map(tuple, left.collect()), key=repr), sorted(map(tuple, right.collect()), key=repr)
     assert got == expected, f"only left: {set(got) - set(expected)}, only right: {set(expected) - set(got)}"
 
 
 def values(frame: DataFrame) -> list[tuple[Any, ...]]:
-    """Rows in one order, doubles to nine digits: sums of doubles depend on their order."""
+    """All rows, sorted, with doubles rounded to nine digits, because a sum of doubles depends on its order."""
     return sorted((tuple(round(v, 9) if isinstance(v, float) else v for v in row) for row in frame.collect()), key=repr)

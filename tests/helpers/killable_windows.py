@@ -1,8 +1,8 @@
-"""Queries side by side in a process of their own, to be killed: ``-m tests.helpers.killable_windows ROOT [doomed]``.
+"""Window queries in a process that a test kills: ``python -m tests.helpers.killable_windows ROOT [doomed]``.
 
-Each has its own checkpoint, output and promise. A batch's result goes into a folder of its own, so that a batch that
-runs again overwrites its own result and no other. If they are doomed, every query comes to its point in one of its
-micro-batches, says so, and waits to be killed.
+Each query has its own checkpoint, output and promise. The result of a micro-batch goes into its own folder, so that a
+micro-batch that runs again overwrites only its own result. With ``doomed``, every query stops at its ``Point`` in one
+micro-batch, creates a file in ``hanging``, and waits to be killed.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from slackwater.control.disorder import register
 from slackwater.spark.command.session import local_session
 from slackwater.spark.runtime.listener import wait_for_batch
 from tests.helpers.controllers import Trailing
-from tests.helpers.harness import SCHEMA, FileStream, settle, told_ms
+from tests.helpers.harness import SCHEMA, FileStream, heartbeat_read_ms, settle
 
 FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 NUMBERED_SCHEMA = f"{SCHEMA}, number long"
 LANDMARK = "2023-11-14 22:13:24"
 """Four seconds after the harness's origin."""
 LONGEST_S = 4
-"""The lateness of rows that are punctual."""
+"""Punctual rows are less late than this."""
 PUNCTUAL = f"arrived - ts < INTERVAL {LONGEST_S} SECONDS"
 
 Point = Literal["before", "within", "after"]
-"""Before anything is written; in a task that writes, while others end and leave state; before the commit."""
+"""Killed before it writes; in a task that writes, after other tasks wrote state; or before the commit."""
 FIRST_DOOMED = 5
-"""The micro-batch in which a heartbeat is in force at the latest: it takes two to learn what the clock says."""
+"""From this micro-batch on a heartbeat is in force: the first two are needed to learn the clock."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A query and where it is killed; the wait is that of a heartbeat that trails, else the query's method decides."""
+    """A query and where it is killed. With ``wait`` its heartbeat trails by that; without, its own method decides."""
 
     point: Point
     sql: str
@@ -117,7 +117,7 @@ def delivered(events: DataFrame) -> DataFrame:
 
 
 def promised(events: DataFrame) -> DataFrame:
-    """Spark's own windows under a promise; no row is late."""
+    """Spark's own windows under a promise, over punctual rows only."""
     wait, punctual = f"{LONGEST_S} seconds", events.where(PUNCTUAL)
     under = sw.with_drop_ratio(punctual, "ts", "5%", arrival="arrived", name="promised", min_wait=wait)
     aggregates = F.count("*").alias("n"), F.sum("value").alias("total")
@@ -137,7 +137,7 @@ def queries(spark: SparkSession, root: Path) -> dict[str, DataFrame]:
 
 @dataclass
 class Sink:
-    """Writes a query's results, up to the point at which it is to be killed; without a point it goes on."""
+    """Writes a query's results until it reaches ``point``; without one, to the end."""
 
     spark: SparkSession
     name: str
@@ -149,7 +149,7 @@ class Sink:
 
     def write(self, result: DataFrame, batch: int) -> None:
         self.called.set()
-        # What is not yet reported is in no count if it is killed; and the heartbeat is no further behind than need be.
+        # A micro-batch that is not yet reported would be missing from the ledger after the kill.
         self.await_report(batch - 1)
         doomed = self.point is not None and batch >= FIRST_DOOMED
         self.batches += 1
@@ -176,7 +176,7 @@ def hang(flag: Path) -> None:
 
 
 def hanging_with_rows(flag: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The first task that has a row to write never gets to it; others end, and so does their part of the state."""
+    """Make the first task that has a row to write hang; the other tasks end and write their state."""
 
     def pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -191,17 +191,17 @@ def main(root: Path, doomed: bool) -> None:
     register(Trailing)
     conf = {
         "spark.slackwater.location": str(root / "slackwater"),
-        # an idle query would follow the clock on the wall
+        # an idle query would advance with the real clock
         "spark.sql.streaming.noDataProgressEventInterval": "1h",
-        # each file that it writes would cost it processes
+        # the default one starts processes for every file
         "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
     }
-    os.environ["MASTER"] = "local[8]"  # tasks that hang keep their cores
+    os.environ["MASTER"] = "local[8]"  # a hanging task keeps its core
     with local_session("killable", **conf) as spark:
         running = {}
         for name, result in queries(spark, root).items():
             point = POINTS[name] if doomed else None
-            # of two tasks one can end, and write its part of the state, while the other hangs
+            # of two tasks, one can end and write its state while the other hangs
             spark.conf.set("spark.sql.shuffle.partitions", "2" if point == "within" else "1")
             sink = Sink(spark, name, root / "out" / name, root / "hanging" / name, point)
             writer = result.writeStream.queryName(name).foreachBatch(sink.write)
@@ -214,9 +214,10 @@ def main(root: Path, doomed: bool) -> None:
 
 
 def begin(writer: DataStreamWriter, sink: Sink) -> StreamingQuery:
-    """Start it, and see it begin, since Spark gives the Python process of a source no more than ten seconds.
+    """Start a query and wait for its first micro-batch.
 
-    On a machine so busy that this is too little, try again: nothing has been done yet.
+    Spark gives the Python process of a source ten seconds to start. On a busy machine that may not be enough: the
+    query fails before it has done anything, and is started again.
     """
     query = writer.start()
     while not sink.called.wait(timeout=0.2):
@@ -231,13 +232,13 @@ def await_all(running: dict[str, StreamingQuery], doomed: bool) -> None:
         for settled in as_completed([pool.submit(settle, query) for query in running.values()]):
             failure = settled.exception()
             if failure is not None or doomed:
-                # others hang by now: nothing would end in good order
-                print(failure or "a query has come to its end, and not to its point", file=sys.stderr, flush=True)
+                # other queries hang by now, so a clean end is impossible
+                print(failure or "a query ended without reaching its point", file=sys.stderr, flush=True)
                 os._exit(1)
 
 
 def outcome(query: StreamingQuery) -> dict[str, Any]:
-    return {**sw.report(query).as_json(), "heartbeat_ms": told_ms(query.lastProgress)}
+    return {**sw.report(query).as_json(), "heartbeat_ms": heartbeat_read_ms(query.lastProgress)}
 
 
 if __name__ == "__main__":

@@ -11,58 +11,73 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.spark.report import Report, report
+from tests.helpers.controllers import Scripted, Trailing
 from tests.helpers.harness import (
     SCHEMA,
     FileStream,
     batches,
-    collected,
     exact_timestamp,
     rows,
-    settle,
-    start,
     timestamp,
     values,
 )
+from tests.helpers.side_by_side import Case, Outcome, run_side_by_side
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 
 
-def run(
-    spark: SparkSession,
-    folder: Path,
-    text: str,
-    made: list[list[dict[str, Any]]],
-    schema: str = SCHEMA,
-    source: FileStream | None = None,
-    **options: Any,
-) -> tuple[FileStream, Report]:
-    """Stream the batches through a query, each with the decisions of the one before in force."""
-    source = source or FileStream(spark, folder / "in", schema=schema)
-    sw.stream("Sensors", source.read_stream(), event_time="ts")
-    query = start(sw.sql(spark, text, location=str(folder / "promise"), shards=2, **options), folder)
-    try:
-        for batch in made:
-            source.put(batch)
-            settle(query)
-        return source, report(query)
-    finally:
-        query.stop()
-
-
-TRAILING: dict[str, Any] = {"method": sw.Method("test-trailing", wait_ms=2000.0)}
-
-
-def test_late_rows_with_the_windows_that_they_missed(spark: SparkSession, tmp_path: Path) -> None:
-    text = (
+TRAILING: dict[str, Any] = {"method": sw.Method(Trailing.name, wait_ms=2000.0)}
+HALF: dict[str, Any] = {"law": sw.Law(Scripted.name, ratios=(0.5,))}
+PERCENTILES = "sensor, PERCENTILE_APPROX(value, 0.5) AS middle, APPROX_PERCENTILE(value, ARRAY(0.1, 0.9), 100) AS edges"
+CASES = {
+    "late-rows": Case(
         "SELECT sensor, COUNT(*) AS n, SUM(value) AS total FROM Sensors "
-        "[RANGE 6 seconds SLIDE 2 seconds ARRIVAL arrived LATE ROWS] GROUP BY sensor"
-    )
-    source, said = run(spark, tmp_path, text, batches(3), **TRAILING)
-    published = collected(spark, tmp_path)
+        "[RANGE 6 seconds SLIDE 2 seconds ARRIVAL arrived LATE ROWS] GROUP BY sensor",
+        TRAILING,
+    ),
+    "late-per-row": Case(
+        "SELECT sensor, COUNT(*) AS n FROM Sensors [RANGE 6 seconds ARRIVAL arrived LATE ROWS] GROUP BY sensor",
+        TRAILING,
+    ),
+    "delay-only": Case("SELECT id, value FROM Sensors [DELAY 1 hour] WHERE value >= 0", HALF),
+    "percentiles": Case(
+        f"SELECT {PERCENTILES} FROM Sensors [RANGE 6 seconds SLIDE 2 seconds ARRIVAL arrived LATE PANES] "
+        "GROUP BY sensor",
+        TRAILING,
+    ),
+}
+ESTIMATES = (
+    "SELECT sensor, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean, MAX(value) AS most FROM Sensors "
+    "[RANGE 4 seconds {} ARRIVAL arrived {} DELAY 1 hour] GROUP BY sensor WITH ERROR"
+)
+SHED = {
+    "native": Case(ESTIMATES.format("SLIDE 2 seconds", "DRATIO 1%"), {**TRAILING, **HALF}),
+    "per-row": Case(ESTIMATES.format("", ""), {**TRAILING, **HALF}),
+}
+
+
+@pytest.fixture(scope="module")
+def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, known_controllers: None) -> dict[str, Outcome]:
+    """All queries of ``CASES`` over one stream."""
+    folder = tmp_path_factory.mktemp("clauses")
+    return run_side_by_side(FileStream(spark, folder / "in"), folder, batches(3), CASES)
+
+
+@pytest.fixture(scope="module")
+def shed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, known_controllers: None) -> dict[str, Outcome]:
+    """All queries of ``SHED`` over one stream of larger micro-batches, in which one row has no time."""
+    folder = tmp_path_factory.mktemp("shed")
+    made = batches(5, count=5, each=100)
+    made[3][0]["ts"] = None
+    return run_side_by_side(FileStream(spark, folder / "in"), folder, made, SHED)
+
+
+def test_late_rows_with_the_windows_that_they_missed(ran: dict[str, Outcome]) -> None:
+    source, report = ran["late-rows"].source, ran["late-rows"].report
+    published = ran["late-rows"].published
     late = sw.late_rows(published)
     assert late.columns == ["id", "ts", "arrived", "sensor", "value", "late_by_ms", "missed"]
-    assert 0 < late.count() <= said.ledger.late
+    assert 0 < late.count() <= report.ledger.late
     # what was published and what the late rows missed is the exact answer
     lost = (
         late.selectExpr("explode(missed) AS w", "*")
@@ -77,7 +92,7 @@ def test_late_rows_with_the_windows_that_they_missed(spark: SparkSession, tmp_pa
         .groupBy(F.window("ts", "6 seconds", "2 seconds").alias("w"), "sensor")
         .agg(F.count("*").alias("n"), F.sum("value").alias("total"))
         .selectExpr("w.start AS window_start", "w.end AS window_end", "sensor", "n", "total")
-        .where(F.col("window_end") <= F.lit(said.completeness[0].heartbeat))
+        .where(F.col("window_end") <= F.lit(report.completeness[0].heartbeat))
     )
     assert values(found) == values(exact)
     # each is late by its distance from the heartbeat of its micro-batch, which all of them share
@@ -85,33 +100,31 @@ def test_late_rows_with_the_windows_that_they_missed(spark: SparkSession, tmp_pa
     assert judged.distinct().count() == judged.select("batch").distinct().count()
 
 
-def test_late_rows_of_windows_per_row(spark: SparkSession, tmp_path: Path) -> None:
-    text = "SELECT sensor, COUNT(*) AS n FROM Sensors [RANGE 6 seconds ARRIVAL arrived LATE ROWS] GROUP BY sensor"
-    source, said = run(spark, tmp_path, text, batches(4), **TRAILING)
-    published = collected(spark, tmp_path)
+def test_late_rows_of_windows_per_row(ran: dict[str, Outcome]) -> None:
+    source, report = ran["late-per-row"].source, ran["late-per-row"].report
+    published = ran["late-per-row"].published
     late = sw.late_rows(published)
-    assert late.count() == said.ledger.late > 0
+    assert late.count() == report.ledger.late > 0
     assert late.where(
         "missed != array(named_struct('window_start', ts - INTERVAL 6 SECONDS, 'window_end', ts))"
     ).isEmpty()
     # on-time rows below the heartbeat have their result, late ones have none, and there are no others
-    done = source.read_batch().where(F.col("ts") < F.lit(said.completeness[0].heartbeat)).count()
+    done = source.read_batch().where(F.col("ts") < F.lit(report.completeness[0].heartbeat)).count()
     assert sw.on_time(published).count() + late.count() == done
 
 
 def test_a_slack_in_rows_leaves_no_row_out_uncounted(spark: SparkSession, tmp_path: Path) -> None:
-    """Per row, in micro-batches back to back: the heartbeat that caps the buffer comes one or two of them later."""
+    """Micro-batches run back to back, so the heartbeat that caps the buffer comes one or two of them later."""
     source = FileStream(spark, tmp_path / "in")
     for batch in batches(4, count=8):
         source.put(batch)
     window = "[RANGE 6 seconds ARRIVAL arrived SLACK 5 LATE ROWS]"
-    source, said = run(
-        spark, tmp_path, f"SELECT sensor, COUNT(*) AS n FROM Sensors {window} GROUP BY sensor", [[]], source=source
-    )
-    published = collected(spark, tmp_path)
+    case = Case(f"SELECT sensor, COUNT(*) AS n FROM Sensors {window} GROUP BY sensor")
+    outcome = run_side_by_side(source, tmp_path, [[]], {"slack": case})["slack"]
+    published, report = outcome.published, outcome.report
     late = sw.late_rows(published).count()
-    assert said.ledger.input == 480 and late == said.ledger.late
-    done = source.read_batch().where(F.col("ts") < F.lit(said.completeness[0].heartbeat)).count()
+    assert report.ledger.input == 480 and late == report.ledger.late
+    done = source.read_batch().where(F.col("ts") < F.lit(report.completeness[0].heartbeat)).count()
     assert sw.on_time(published).count() + late == done
 
 
@@ -124,37 +137,29 @@ def test_heartbeats_of_the_stream_itself(spark: SparkSession, tmp_path: Path) ->
         beat = {"ts": None, "sensor": "s0"} if number == 2 else batch.pop()
         made.append([*batch, {**beat, "beat": timestamp(10 * number + 7)}])
     text = "SELECT COUNT(*) AS n FROM Sensors [RANGE 5 seconds SLIDE 5 seconds HEARTBEAT beat LATE PANES]"
-    source, said = run(spark, tmp_path, text, made, schema=SCHEMA + ", beat timestamp")
-    (promise,) = said.completeness
+    source = FileStream(spark, tmp_path / "in", schema=SCHEMA + ", beat timestamp")
+    outcome = run_side_by_side(source, tmp_path, made, {"beats": Case(text)})["beats"]
+    promise, report = outcome.promise, outcome.report
     assert promise.method == "source-heartbeat"
     assert promise.heartbeat is not None and exact_timestamp(round(promise.heartbeat.timestamp() * 1e6)) == timestamp(
         37
     )
     # a row that is only a heartbeat is in no count
-    assert said.ledger.input == 200 and said.ledger.invalid == 0 and said.ledger.late == 0
+    assert report.ledger.input == 200 and report.ledger.invalid == 0 and report.ledger.late == 0
     exact = source.read_batch().where("ts IS NOT NULL").groupBy(F.window("ts", "5 seconds").alias("w"))
     counted = exact.agg(F.count("*").alias("n")).selectExpr("w.start AS window_start", "w.end AS window_end", "n")
     closed = counted.where(F.col("window_end") <= F.lit(promise.heartbeat))
-    assert values(sw.reconcile(collected(spark, tmp_path))) == values(closed) and closed.count() >= 7
+    assert values(sw.reconcile(outcome.published)) == values(closed) and closed.count() >= 7
 
 
-@pytest.mark.parametrize(("slide", "ratio"), [("SLIDE 2 seconds", "DRATIO 1%"), ("", "")])
-def test_delay_with_errors_with_a_drop_ratio_and_alone(
-    slide: str, ratio: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    text = (
-        "SELECT sensor, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean, MAX(value) AS most FROM Sensors "
-        f"[RANGE 4 seconds {slide} ARRIVAL arrived {ratio} DELAY 1 hour] GROUP BY sensor WITH ERROR"
-    )
-    law: dict[str, Any] = {"law": sw.Law("test-scripted", ratios=(0.5,))}
-    made = batches(5, count=5, each=100)
-    made[3][0]["ts"] = None
-    _, said = run(spark, tmp_path, text, made, **TRAILING, **law)
-    ledger, (promise,), (delay,) = said.ledger, said.completeness, said.timeliness
+@pytest.mark.parametrize("path", SHED)
+def test_delay_with_errors_with_a_drop_ratio_and_alone(path: str, shed: dict[str, Outcome]) -> None:
+    report = shed[path].report
+    ledger, (promise,), (delay,) = report.ledger, report.completeness, report.timeliness
     assert ledger.input == 500 == ledger.on_time + ledger.late + ledger.shed + ledger.invalid
     assert ledger.shed == delay.ledger.shed > 0 and ledger.late > 0
     assert promise.ledger.input == delay.ledger.on_time
-    found = collected(spark, tmp_path).toPandas()
+    found = shed[path].published.toPandas()
     assert list(found.columns[2:]) == [
         *("sensor", "n", "total", "mean", "most", "n_error", "total_error", "mean_error", "shed_ratio")
     ]
@@ -169,26 +174,21 @@ def test_delay_with_errors_with_a_drop_ratio_and_alone(
     assert np.allclose(some["total"], some["mean"] * some["n"])
 
 
-def test_delay_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    law: dict[str, Any] = {"law": sw.Law("test-scripted", ratios=(0.5,))}
-    text = "SELECT id, value FROM Sensors [DELAY 1 hour] WHERE value >= 0"
-    _, said = run(spark, tmp_path, text, batches(3, count=4), **law)
-    assert said.ledger.input == 240 and said.ledger.shed > 0
-    found = collected(spark, tmp_path)
+def test_delay_and_nothing_else(ran: dict[str, Outcome]) -> None:
+    ledger, found = ran["delay-only"].report.ledger, ran["delay-only"].published
+    assert ledger.input == 240 and ledger.shed > 0
     assert found.columns == ["id", "value"]
-    assert found.count() == found.distinct().count() == 240 - said.ledger.shed
+    assert found.count() == found.distinct().count() == 240 - ledger.shed
 
 
-def test_percentiles_in_panes(spark: SparkSession, tmp_path: Path) -> None:
-    body = "sensor, PERCENTILE_APPROX(value, 0.5) AS middle, APPROX_PERCENTILE(value, ARRAY(0.1, 0.9), 100) AS edges"
-    text = f"SELECT {body} FROM Sensors [RANGE 6 seconds SLIDE 2 seconds ARRIVAL arrived LATE PANES] GROUP BY sensor"
-    source, said = run(spark, tmp_path, text, batches(6), **TRAILING)
-    assert said.ledger.late > 0
+def test_percentiles_in_panes(spark: SparkSession, ran: dict[str, Outcome]) -> None:
+    source, promise = ran["percentiles"].source, ran["percentiles"].promise
+    assert promise.ledger.late > 0
     source.read_batch().createOrReplaceTempView("all_rows")
     exact = spark.sql(
-        f"SELECT w.start AS window_start, w.end AS window_end, {body} "
+        f"SELECT w.start AS window_start, w.end AS window_end, {PERCENTILES} "
         "FROM (SELECT *, window(ts, '6 seconds', '2 seconds') AS w FROM all_rows) GROUP BY w, sensor"
-    ).where(F.col("window_end") <= F.lit(said.completeness[0].heartbeat))
-    # so few rows fit a sketch whole: it is then exact, as Spark's own is
-    found = sw.reconcile(collected(spark, tmp_path)).where(F.col("window_end") <= F.lit(said.completeness[0].heartbeat))
+    ).where(F.col("window_end") <= F.lit(promise.heartbeat))
+    # a sketch holds this few rows whole: it is then exact, as Spark's own is
+    found = sw.reconcile(ran["percentiles"].published).where(F.col("window_end") <= F.lit(promise.heartbeat))
     assert values(found) == values(exact)

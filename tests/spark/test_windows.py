@@ -7,75 +7,39 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
+from tests.helpers.controllers import Trailing
 from tests.helpers.harness import FileStream, batches, collected, promise_of, settle, start, values
+from tests.helpers.side_by_side import Case, Outcome, run_side_by_side
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 
 
-def run(
-    spark: SparkSession,
-    folder: Path,
-    text: str,
-    seed: int = 1,
-    wait_ms: float = 2000.0,
-    restart_after: int | None = None,
-) -> tuple[FileStream, DataFrame, Any]:
-    """Stream the batches through a query, each with the heartbeat of the one before in force."""
+def trailing(wait_ms: float) -> dict[str, Any]:
+    """The option of a query whose heartbeat trails the highest value by a constant."""
+    return {"method": sw.Method(Trailing.name, wait_ms=wait_ms)}
+
+
+@pytest.fixture(scope="module")
+def ran(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, known_controllers: None) -> dict[str, Outcome]:
+    """All queries of ``CASES`` over one stream; ``all_rows`` are its rows."""
+    places = [("s0", "hall"), ("s1", "hall"), ("s2", "yard")]
+    spark.createDataFrame(places, "sensor string, place string").createOrReplaceTempView("names")
+    folder = tmp_path_factory.mktemp("windows")
     source = FileStream(spark, folder / "in")
-
-    def begin() -> Any:
-        sw.stream("Sensors", source.read_stream(), event_time="ts")
-        made = sw.sql(
-            spark,
-            text,
-            name=f"windows-{folder.name}",
-            method=sw.Method("test-trailing", wait_ms=wait_ms),
-            location=str(folder / "promise"),
-            shards=2,
-        )
-        return start(made, folder)
-
-    query = begin()
-    for number, batch in enumerate(batches(seed)):
-        source.put(batch)
-        settle(query)
-        if number == restart_after:
-            query.stop()
-            query = begin()
-    promise = promise_of(query)
-    query.stop()
-    return source, collected(spark, folder), promise
-
-
-def test_published_windows_and_late_panes_make_the_exact_answer(spark: SparkSession, tmp_path: Path) -> None:
-    aggregates = (
-        "sensor, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean, MIN(value) AS least, MAX(value) AS most, "
-        "STDDEV(value) AS spread, VAR_POP(value) AS variance, COUNT(DISTINCT id % 3) AS kinds, "
-        "SUM(value) FILTER (WHERE value > 50) AS high, COUNT_IF(value > 90) AS top"
-    )
-    window = "[RANGE 10 seconds SLIDE 4 seconds ARRIVAL arrived LATE PANES]"
-    text = f"SELECT {aggregates} FROM Sensors {window} GROUP BY sensor"
-    source, published, promise = run(spark, tmp_path, text, restart_after=1)
-    on_time = published.where("not late")
-    assert promise.ledger.late > 0 and promise.ledger.input == 240
-    assert published.where("late").count() > 0, "some windows were missed"
-    assert on_time.count() == on_time.select("window_end", "sensor").distinct().count(), "each window once"
-
-    closed = promise.heartbeat
+    outcomes = run_side_by_side(source, folder, batches(1), CASES)
     source.read_batch().createOrReplaceTempView("all_rows")
-    exact = spark.sql(
-        f"SELECT w.start AS window_start, w.end AS window_end, {aggregates} "
-        "FROM (SELECT *, window(ts, '10 seconds', '4 seconds') AS w FROM all_rows) GROUP BY w, sensor"
-    ).where(F.col("window_end") <= F.lit(closed))
-    found = sw.reconcile(on_time, published.where("late")).where(F.col("window_end") <= F.lit(closed))
-    assert values(found) == values(exact.select(*found.columns))
-    assert exact.count() > 10
+    return outcomes
 
 
+AGGREGATES = (
+    "sensor, COUNT(*) AS n, SUM(value) AS total, AVG(value) AS mean, MIN(value) AS least, MAX(value) AS most, "
+    "STDDEV(value) AS spread, VAR_POP(value) AS variance, COUNT(DISTINCT id % 3) AS kinds, "
+    "SUM(value) FILTER (WHERE value > 50) AS high, COUNT_IF(value > 90) AS top"
+)
 # Aggregates whose type is not simply that of the parts that panes keep for them.
 TYPED = {
     "total": "SUM(CAST(value AS DECIMAL(10, 2)))",
@@ -90,15 +54,85 @@ TYPED = {
     "low": "PERCENTILE_APPROX(id, 0)",
     "edges": "PERCENTILE_APPROX(CAST(value AS DECIMAL(10, 2)), array(0, 1))",
 }
+TYPED_COLUMNS = ", ".join(f"{sql} AS {name}" for name, sql in TYPED.items())
+PLACED = "n.place, PERCENTILE(value, 0.5) AS middle, COUNT(*) AS n, n.place || '!' AS shout"
+JOINED = "JOIN names AS n ON n.sensor = s.sensor WHERE value > 3"
+# Times to the microsecond, doubles that are not a number, nulls and structs; some keys differ by a microsecond.
+KEYS = {
+    "at": "timestamp_micros(1700000000000000 + id % 3)",
+    "near": "IF(id % 5 = 0, double('NaN'), id % 2 / 3.0D)",
+    "pair": "IF(id % 4 = 0, NULL, named_struct('a', CAST(id % 2 AS DECIMAL(20, 10)), 'b', DATE'0001-01-01'))",
+}
+KEY_COLUMNS = ", ".join(f"{key} AS {name}" for name, key in KEYS.items())
+LANDMARK = "2023-11-14 22:13:25"
+CASES = {
+    "panes": Case(
+        f"SELECT {AGGREGATES} FROM Sensors [RANGE 10 seconds SLIDE 4 seconds ARRIVAL arrived LATE PANES] "
+        "GROUP BY sensor",
+        trailing(2000.0),
+        restart_after=1,
+    ),
+    **{
+        f"typed-{length}": Case(
+            f"SELECT sensor, {TYPED_COLUMNS} FROM Sensors "
+            f"[RANGE {length} seconds SLIDE 4 seconds ARRIVAL arrived LATE PANES] GROUP BY sensor",
+            trailing(2000.0),
+        )
+        for length in (4, 8)
+    },
+    "joined": Case(
+        f"WITH w AS (SELECT {PLACED} FROM Sensors [RANGE 10 seconds SLIDE 5 seconds ARRIVAL arrived] AS s {JOINED} "
+        "GROUP BY n.place HAVING COUNT(*) > 2) SELECT window_end, place, middle, n, shout FROM w",
+        trailing(40_000.0),
+    ),
+    "per-row": Case(
+        "SELECT sensor, MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM Sensors "
+        "[RANGE 6 seconds ARRIVAL arrived] WHERE value > 3 GROUP BY sensor",
+        trailing(20_000.0),
+        restart_after=1,
+    ),
+    "keys": Case(
+        f"SELECT {KEY_COLUMNS}, COUNT(*) AS n FROM Sensors [RANGE 6 seconds ARRIVAL arrived] "
+        f"GROUP BY {', '.join(KEYS.values())}",
+        trailing(20_000.0),
+    ),
+    "landmark": Case(
+        "SELECT sensor, MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM Sensors "
+        f"[LANDMARK '{LANDMARK}' SLIDE 2 seconds ARRIVAL arrived] GROUP BY sensor",
+        trailing(15_000.0),
+        restart_after=2,
+    ),
+    "tuples": Case(
+        "SELECT AVG(value) AS mean, MIN(value) AS least FROM Sensors "
+        "[RANGE 10 tuples SLIDE 5 tuples WATTR id DRATIO 1%]",
+        trailing(30.0),
+    ),
+}
+
+
+def test_published_windows_and_late_panes_make_the_exact_answer(spark: SparkSession, ran: dict[str, Outcome]) -> None:
+    published, promise = ran["panes"].published, ran["panes"].promise
+    on_time = published.where("not late")
+    assert promise.ledger.late > 0 and promise.ledger.input == 240
+    assert published.where("late").count() > 0, "some windows were missed"
+    assert on_time.count() == on_time.select("window_end", "sensor").distinct().count(), "each window once"
+
+    closed = promise.heartbeat
+    exact = spark.sql(
+        f"SELECT w.start AS window_start, w.end AS window_end, {AGGREGATES} "
+        "FROM (SELECT *, window(ts, '10 seconds', '4 seconds') AS w FROM all_rows) GROUP BY w, sensor"
+    ).where(F.col("window_end") <= F.lit(closed))
+    found = sw.reconcile(on_time, published.where("late")).where(F.col("window_end") <= F.lit(closed))
+    assert values(found) == values(exact.select(*found.columns))
+    assert exact.count() > 10
 
 
 @pytest.mark.parametrize("windows", [1, 5, 200])
 def test_aggregates_have_the_types_that_spark_gives_them(spark: SparkSession, tmp_path: Path, windows: int) -> None:
-    said = ", ".join(f"{sql} AS {name}" for name, sql in TYPED.items())
     source = FileStream(spark, tmp_path / "in")
     sw.stream("Sensors", source.read_stream(), event_time="ts")
     clause = f"RANGE {windows} minutes SLIDE 1 minute LATE PANES"
-    made = sw.sql(spark, f"SELECT {said} FROM Sensors [{clause}]", location=str(tmp_path / "promise"))
+    made = sw.sql(spark, f"SELECT {TYPED_COLUMNS} FROM Sensors [{clause}]", location=str(tmp_path / "promise"))
     empty = spark.createDataFrame([], source.read_stream().schema)
     plain = dict(empty.selectExpr(*(f"{sql} AS {name}" for name, sql in TYPED.items())).dtypes)
     assert {name: kind for name, kind in made.dtypes if name in plain} == plain
@@ -107,13 +141,12 @@ def test_aggregates_have_the_types_that_spark_gives_them(spark: SparkSession, tm
 
 
 @pytest.mark.parametrize("length", [4, 8])
-def test_decimals_and_intervals_are_what_spark_makes_of_them(spark: SparkSession, tmp_path: Path, length: int) -> None:
-    said = ", ".join(f"{sql} AS {name}" for name, sql in TYPED.items())
-    window = f"[RANGE {length} seconds SLIDE 4 seconds ARRIVAL arrived LATE PANES]"
-    source, published, promise = run(spark, tmp_path, f"SELECT sensor, {said} FROM Sensors {window} GROUP BY sensor")
-    source.read_batch().createOrReplaceTempView("all_rows")
+def test_decimals_and_intervals_are_what_spark_makes_of_them(
+    spark: SparkSession, ran: dict[str, Outcome], length: int
+) -> None:
+    published, promise = ran[f"typed-{length}"].published, ran[f"typed-{length}"].promise
     exact = spark.sql(
-        f"SELECT w.start AS window_start, w.end AS window_end, sensor, {said} "
+        f"SELECT w.start AS window_start, w.end AS window_end, sensor, {TYPED_COLUMNS} "
         f"FROM (SELECT *, window(ts, '{length} seconds', '4 seconds') AS w FROM all_rows) GROUP BY w, sensor"
     ).where(F.col("window_end") <= F.lit(promise.heartbeat))
     found = sw.reconcile(published).where(F.col("window_end") <= F.lit(promise.heartbeat))
@@ -121,8 +154,8 @@ def test_decimals_and_intervals_are_what_spark_makes_of_them(spark: SparkSession
     assert exact.count() > 10
 
 
-def test_tables_whose_outputs_are_made_of_parts_are_still_merged(spark: SparkSession) -> None:
-    """As they were written before aggregates had columns of their own."""
+def test_tables_with_the_parts_of_older_versions_are_still_merged(spark: SparkSession) -> None:
+    """Outputs were made of parts before aggregates had columns of their own."""
     recipe = {"keys": [], "parts": [["part_0_0", "SUM(part_0_0)"]], "outputs": [["n", "(part_0_0) + 1"]]}
     parts = F.struct("part_0_0").alias("parts", metadata={"slackwater": json.dumps(recipe)})
     counts = spark.createDataFrame([(0, 2, False), (0, 3, True)], "at long, part_0_0 long, late boolean")
@@ -130,92 +163,58 @@ def test_tables_whose_outputs_are_made_of_parts_are_still_merged(spark: SparkSes
     assert [row["n"] for row in sw.reconcile(counts.select(*edges, "late", parts)).collect()] == [6]
 
 
-def test_what_cannot_be_merged_joins_and_having(spark: SparkSession, tmp_path: Path) -> None:
-    spark.createDataFrame(
-        [("s0", "hall"), ("s1", "hall"), ("s2", "yard")], "sensor string, place string"
-    ).createOrReplaceTempView("names")
-    body = "n.place, PERCENTILE(value, 0.5) AS middle, COUNT(*) AS n, n.place || '!' AS shout"
-    tail = "JOIN names AS n ON n.sensor = s.sensor WHERE value > 3"
-    text = (
-        f"WITH w AS (SELECT {body} FROM Sensors [RANGE 10 seconds SLIDE 5 seconds ARRIVAL arrived] AS s {tail} "
-        "GROUP BY n.place HAVING COUNT(*) > 2) SELECT window_end, place, middle, n, shout FROM w"
-    )
-    source, published, promise = run(spark, tmp_path, text, wait_ms=40_000.0)
+def test_aggregates_that_cannot_be_merged_with_joins_and_having(spark: SparkSession, ran: dict[str, Outcome]) -> None:
+    published, promise = ran["joined"].published, ran["joined"].promise
     assert promise.ledger.late == 0
-    source.read_batch().createOrReplaceTempView("all_rows")
     exact = spark.sql(
-        f"SELECT w.end AS window_end, {body} "
-        f"FROM (SELECT *, window(ts, '10 seconds', '5 seconds') AS w FROM all_rows) AS s {tail} "
+        f"SELECT w.end AS window_end, {PLACED} "
+        f"FROM (SELECT *, window(ts, '10 seconds', '5 seconds') AS w FROM all_rows) AS s {JOINED} "
         "GROUP BY w, n.place HAVING COUNT(*) > 2"
     ).where(F.col("window_end") <= F.lit(promise.heartbeat))
     assert values(published) == values(exact)
 
 
-def test_one_result_per_row(spark: SparkSession, tmp_path: Path) -> None:
-    text = (
-        "SELECT sensor, MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM Sensors "
-        "[RANGE 6 seconds ARRIVAL arrived] WHERE value > 3 GROUP BY sensor"
-    )
-    source, published, promise = run(spark, tmp_path, text, wait_ms=20_000.0, restart_after=1)
+def test_one_result_per_row(spark: SparkSession, ran: dict[str, Outcome]) -> None:
+    published, promise = ran["per-row"].published, ran["per-row"].promise
     assert promise.ledger.late == 0
-    source.read_batch().where("value > 3").createOrReplaceTempView("all_rows")
     over = "OVER (PARTITION BY sensor ORDER BY unix_micros(ts) RANGE BETWEEN 5999999 PRECEDING AND CURRENT ROW)"
     exact = spark.sql(
-        "SELECT ts - INTERVAL 6 SECONDS AS window_start, ts AS window_end, sensor, "
-        f"MAX(value) {over} AS most, AVG(value) {over} AS mean, COUNT(*) {over} AS n FROM all_rows"
+        "SELECT ts - INTERVAL 6 SECONDS AS window_start, ts AS window_end, sensor, MAX(value) "
+        f"{over} AS most, AVG(value) {over} AS mean, COUNT(*) {over} AS n FROM all_rows WHERE value > 3"
     ).where(F.col("window_end") < F.lit(promise.heartbeat))
     assert exact.count() > 50
     assert values(published) == values(exact)
 
 
-def test_keys_of_any_type_come_back_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
-    """Times to the microsecond, doubles that are no number, nulls and structs; some keys differ by a microsecond."""
-    keys = {
-        "at": "timestamp_micros(1700000000000000 + id % 3)",
-        "near": "IF(id % 5 = 0, double('NaN'), id % 2 / 3.0D)",
-        "told": "IF(id % 4 = 0, NULL, named_struct('a', CAST(id % 2 AS DECIMAL(20, 10)), 'b', DATE'0001-01-01'))",
-    }
-    grouped = ", ".join(keys.values())
-    named = ", ".join(f"{key} AS {name}" for name, key in keys.items())
-    text = f"SELECT {named}, COUNT(*) AS n FROM Sensors [RANGE 6 seconds ARRIVAL arrived] GROUP BY {grouped}"
-    source, published, promise = run(spark, tmp_path, text, wait_ms=20_000.0)
-    source.read_batch().createOrReplaceTempView("all_rows")
+def test_keys_of_any_type_come_back_as_they_were(spark: SparkSession, ran: dict[str, Outcome]) -> None:
+    published, promise = ran["keys"].published, ran["keys"].promise
+    grouped = ", ".join(KEYS.values())
     over = f"PARTITION BY {grouped} ORDER BY unix_micros(ts) RANGE BETWEEN 5999999 PRECEDING AND CURRENT ROW"
     exact = spark.sql(
-        f"SELECT ts - INTERVAL 6 SECONDS AS window_start, ts AS window_end, {named}, COUNT(*) OVER ({over}) AS n "
-        "FROM all_rows"
+        f"SELECT ts - INTERVAL 6 SECONDS AS window_start, ts AS window_end, {KEY_COLUMNS}, "
+        f"COUNT(*) OVER ({over}) AS n FROM all_rows"
     ).where(F.col("window_end") < F.lit(promise.heartbeat))
     assert exact.count() > 50
     assert repr(values(published)) == repr(values(exact)), "by their texts, since NaN is not equal to itself"
 
 
-def test_a_landmark_window(spark: SparkSession, tmp_path: Path) -> None:
-    landmark = "2023-11-14 22:13:25"
-    text = (
-        "SELECT sensor, MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM Sensors "
-        f"[LANDMARK '{landmark}' SLIDE 2 seconds ARRIVAL arrived] GROUP BY sensor"
-    )
-    source, published, promise = run(spark, tmp_path, text, wait_ms=15_000.0, restart_after=2)
+def test_a_landmark_window(spark: SparkSession, ran: dict[str, Outcome]) -> None:
+    published, promise = ran["landmark"].published, ran["landmark"].promise
     assert promise.ledger.late == 0
-    source.read_batch().where(f"ts >= timestamp'{landmark}'").createOrReplaceTempView("all_rows")
     exact = spark.sql(
-        f"SELECT timestamp'{landmark}' AS window_start, e AS window_end, s.sensor, "
-        "MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM all_rows AS s JOIN "
-        "(SELECT DISTINCT sensor, window(ts, '2 seconds', '2 seconds', '1 second').end AS e FROM all_rows) AS ends "
+        f"WITH since AS (SELECT * FROM all_rows WHERE ts >= timestamp'{LANDMARK}') "
+        f"SELECT timestamp'{LANDMARK}' AS window_start, e AS window_end, s.sensor, "
+        "MAX(value) AS most, AVG(value) AS mean, COUNT(*) AS n FROM since AS s JOIN "
+        "(SELECT DISTINCT sensor, window(ts, '2 seconds', '2 seconds', '1 second').end AS e FROM since) AS ends "
         "ON ends.sensor = s.sensor AND s.ts < e GROUP BY e, s.sensor"
     ).where(F.col("window_end") <= F.lit(promise.heartbeat))
     assert exact.count() > 10
     assert values(published) == values(exact)
 
 
-def test_tuples_over_a_number(spark: SparkSession, tmp_path: Path) -> None:
-    text = (
-        "SELECT AVG(value) AS mean, MIN(value) AS least FROM Sensors "
-        "[RANGE 10 tuples SLIDE 5 tuples WATTR id DRATIO 1%]"
-    )
-    source, published, promise = run(spark, tmp_path, text, wait_ms=30.0)
+def test_tuples_over_a_number(spark: SparkSession, ran: dict[str, Outcome]) -> None:
+    published, promise = ran["tuples"].published, ran["tuples"].promise
     assert promise.ledger.input == 240 and promise.ledger.late == 0
-    source.read_batch().createOrReplaceTempView("all_rows")
     over = "OVER (ORDER BY id ROWS BETWEEN 9 PRECEDING AND CURRENT ROW)"
     exact = spark.sql(
         f"SELECT * FROM (SELECT MIN(id) {over} AS window_start, id AS window_end, AVG(value) {over} AS mean, "
@@ -235,7 +234,7 @@ def test_windows_over_a_number_in_python(spark: SparkSession, tmp_path: Path) ->
             range=100,
             slide=25,
             event_time="id",
-            method=sw.Method("test-trailing", wait_ms=5.0),
+            method=sw.Method(Trailing.name, wait_ms=5.0),
             location=str(tmp_path / "promise"),
         )
         .groupBy("sensor")
@@ -262,7 +261,7 @@ def test_rows_are_delivered_in_order(spark: SparkSession, tmp_path: Path) -> Non
         event_time="ts",
         drop_ratio=0,
         arrival="arrived",
-        method=sw.Method("test-trailing", wait_ms=20_000.0),
+        method=sw.Method(Trailing.name, wait_ms=20_000.0),
         location=str(tmp_path / "promise"),
     )
     query = (
