@@ -1,4 +1,4 @@
-"""What a checkpoint says of the query that wrote it, without Spark."""
+"""The description of the query in a checkpoint, without Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def reader(folder: Path, text: str) -> HeartbeatReader:
 
 
 @pytest.mark.parametrize(
-    ("said", "instead", "message"),
+    ("written", "instead", "message"),
     [
         ("6 seconds", "7 seconds", r"the window \[RANGE 6 seconds WATTR ts\], and this one has the window \[RANGE 7 "),
         ("6 seconds", "6 seconds SLIDE 2 seconds", r"this one has the window \[RANGE 6 seconds SLIDE 2 seconds WATTR"),
@@ -31,21 +31,21 @@ def reader(folder: Path, text: str) -> HeartbeatReader:
         ("BY sensor", "BY sensor, id", r"GROUP BY sensor, and this one has GROUP BY sensor, id"),
     ],
 )
-def test_another_query_is_refused(said: str, instead: str, message: str, tmp_path: Path) -> None:
+def test_another_query_is_refused(written: str, instead: str, message: str, tmp_path: Path) -> None:
     start = reader(tmp_path, QUERY).initialOffset()
-    other = reader(tmp_path, QUERY.replace(said, instead))
+    other = reader(tmp_path, QUERY.replace(written, instead))
     for resume in (lambda: other.read(start), lambda: other.readBetweenOffsets(start, start)):
         with pytest.raises(PromiseConflict, match=rf"\[other-query\] .*{message}.*; start it as it was, or with a"):
             resume()
 
 
 @pytest.mark.parametrize(
-    ("said", "instead"),
+    ("written", "instead"),
     [("1%", "5%"), ("] GROUP", "] WHERE value > 3 GROUP"), ("AS n", "AS m"), ("1%", "1% LATE ROWS")],
 )
-def test_what_is_not_in_the_state_may_change(said: str, instead: str, tmp_path: Path) -> None:
+def test_what_is_not_in_the_state_may_change(written: str, instead: str, tmp_path: Path) -> None:
     start = reader(tmp_path, QUERY).initialOffset()
-    assert reader(tmp_path, QUERY.replace(said, instead)).read(start)[1] == start
+    assert reader(tmp_path, QUERY.replace(written, instead)).read(start)[1] == start
 
 
 def test_a_checkpoint_that_does_not_say_is_taken(tmp_path: Path) -> None:

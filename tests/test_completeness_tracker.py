@@ -1,4 +1,4 @@
-"""What the keeper makes of reports, without Spark: resumes, gaps, repetitions, idleness."""
+"""CompletenessTracker without Spark: resumption, gaps, repeated batches and idle streams."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_before_the_first_heartbeat_all_rows_are_far() -> None:
 
 @pytest.mark.parametrize("probes", [[], PROBES[:39]])
 def test_nothing_is_learned_from_rows_that_a_part_does_not_tell_of(probes: list[tuple[int, int]]) -> None:
-    """Of whole seconds, a hash may find none, or any few of them."""
+    """If all times are whole seconds, a hash of the time may select none of them or only a few."""
     counted = [(-5, 7), (3, 11), (1001, 2), (INVALID_CELL, 5), *probes]
     decoded = decode_cells(counted, with_sources=False, rows=1_000_025)
     assert (decoded.counts.tolist(), decoded.below, decoded.invalid) == ([7, 11], 7, 5)
@@ -190,7 +190,7 @@ def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> Non
     outcomes = []
     for batch in range(80):
         clock = NOW_MS + batch * 1000
-        # host 8 stops giving newer rows at batch 40, while the other goes on
+        # host 8 sends no newer rows after batch 40, while the other host goes on
         behind = [-50.0] * 30 + [-50.0 - 1000.0 * max(0, batch - 40)] * 10
         counted = Cells(np.array(behind) * 1000, np.ones(40, dtype=np.int64), np.array([7] * 30 + [8] * 10), 0, 0)
         names = {8: "HFDC01"} if batch == 20 else {}

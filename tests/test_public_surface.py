@@ -1,4 +1,4 @@
-"""What the package exports exists, is documented, and is all there is."""
+"""Every exported name exists and is documented."""
 
 import importlib.metadata
 import inspect
@@ -6,7 +6,7 @@ import inspect
 import slackwater as sw
 
 
-def test_every_exported_name_exists_and_says_what_it_promises() -> None:
+def test_every_exported_name_exists_and_has_a_docstring() -> None:
     assert dir(sw) == sorted(sw.__all__)
     for name in sw.__all__:
         exported = getattr(sw, name)

@@ -14,9 +14,9 @@ from packaging.utils import canonicalize_name
 
 
 def bare_environment(project: Path, folder: Path) -> str:
-    """Build the wheel, install it into an empty environment, and link the core dependencies into it; its Python.
+    """Build the wheel, install it into an empty environment, link the core dependencies, and return its Python.
 
-    Links take the dependencies from the running environment: a download of Spark would take minutes.
+    The links point into the running environment, because downloading Spark would take minutes.
     """
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(project)]
     built = subprocess.run(build, capture_output=True, text=True, check=False)
@@ -34,13 +34,13 @@ def bare_environment(project: Path, folder: Path) -> str:
 
 
 def environment_without_paths(python: str) -> dict[str, str]:
-    """This process's environment for another Python, which is to import nothing but its own packages."""
+    """The environment of this process for another Python that imports only its own packages."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
     return {**kept, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
 
 
 def _requirements(distribution: importlib.metadata.Distribution) -> set[str]:
-    """The names of all distributions that this one needs without an extra."""
+    """All distributions that this one needs without an extra."""
     found: set[str] = set()
     ahead = [distribution]
     while ahead:

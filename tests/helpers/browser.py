@@ -1,4 +1,4 @@
-"""A real browser, headless, and ways to look into the page."""
+"""A headless Chromium, and functions that look into the page it shows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ return found;
 
 
 class Browser:
-    """One window."""
+    """One browser window."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
     def open(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Go to a page, on a screen of that size and with that colour scheme."""
+        """Open a page on a screen of the given size, in the light or the dark colour scheme."""
         self._tell(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
@@ -43,35 +43,35 @@ class Browser:
         self.driver.get(url)
 
     def find(self, selector: str) -> list[Any]:
-        """All elements that a selector finds, in shadow trees too."""
+        """All elements that match a selector, also those in shadow trees."""
         return list(self.driver.execute_script(_FIND, selector))
 
     def texts(self, selector: str) -> list[str]:
-        """Their texts."""
+        """The texts of all elements that match a selector."""
         return [str(self.driver.execute_script("return arguments[0].innerText", e)) for e in self.find(selector)]
 
     def until(self, holds: Callable[[], Any], why: str) -> None:
-        """Return once something holds; ask again and again."""
-        ignored = (Exception,)  # an element that is replaced while it is looked at
+        """Wait until ``holds()`` is true; fail with ``why`` after 30 seconds."""
+        ignored = (Exception,)  # an element may be replaced while it is read
         WebDriverWait(self.driver, 30, poll_frequency=0.1, ignored_exceptions=ignored).until(lambda _: holds(), why)
 
     def complaints(self) -> list[str]:
-        """What the console says is wrong."""
+        """The errors and warnings on the browser's console."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
     def requests(self) -> list[str]:
-        """Every address that the page has asked for, websockets included."""
+        """Every address that the page requested, websockets included."""
         entries = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         urls = [e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"]
         return urls + [e["params"]["url"] for e in entries if e["method"] == "Network.webSocketCreated"]
 
     def overflows(self) -> bool:
-        """Whether one has to scroll sideways."""
+        """Whether the page is wider than the screen."""
         root = "document.documentElement"
         return bool(self.driver.execute_script(f"return {root}.scrollWidth > {root}.clientWidth"))
 
     def style(self, selector: str, name: str) -> str:
-        """A computed style of the first element that a selector finds."""
+        """A computed style of the first element that matches a selector."""
         ask = "return getComputedStyle(arguments[0])[arguments[1]]"
         return str(self.driver.execute_script(ask, self.find(selector)[0], name))
 
@@ -81,7 +81,7 @@ class Browser:
 
 @contextmanager
 def new_browser() -> Iterator[Browser]:
-    """A browser, or a skip that says what is missing."""
+    """Start a browser; skip the test if Chromium or its driver is missing."""
     binary = next(
         (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
     )

@@ -1,4 +1,4 @@
-"""Python processes beside the tests, which import the package and the helpers as the tests do."""
+"""Python processes that import the package and the helpers as the tests do."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment, with everything that it can import."""
+    """The environment of this process, with its import path."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path]), **more}
 
 
 def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """Run a module of ``tests.helpers`` in a process group of its own, so that all of it can be killed."""
+    """Start a module of ``tests.helpers`` in its own process group, so that a test can kill all of it."""
     command = [sys.executable, "-m", f"tests.helpers.{name}", *arguments]
     return subprocess.Popen(command, cwd=REPOSITORY, env=environment(), start_new_session=True)
 
 
 def run_on_cluster(script: str, folder: Path) -> list[str]:
-    """Run a script on two executor processes that share nothing with the driver but files; the lines it printed."""
+    """Run a script on two executor processes that share only files with the driver; return the printed lines."""
     home = str(Path(pyspark.__file__).parent)
     ran = subprocess.run(
         [sys.executable, "-c", script, str(folder)],

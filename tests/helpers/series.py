@@ -1,4 +1,4 @@
-"""Series for tests, from a few numbers a micro-batch."""
+"""Series of micro-batches with made-up figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STANDING = About("6a1b-q", "peaks", "portfolios", "precision", 0.9, "calibrated 
 
 
 def ratio_point(batch: int, late: int = 5, cause: str = "quantile", step_ms: float = 1000.0) -> Point:
-    """A micro-batch after which 1 000 · (batch + 1) rows have come, ``late`` of each thousand late."""
+    """A micro-batch of 1000 rows, ``late`` of them late, with the totals since the first one."""
     count = batch + 1
     return Point(
         at_ms=START_MS + batch * step_ms,
@@ -60,17 +60,17 @@ def delay_point(batch: int, delay_s: float = 1.0, shed_ratio: float = 0.0) -> Po
 
 
 def standing_point(batch: int, within: float = 0.975, judged: int = 80) -> Point:
-    """A micro-batch of a precision promise: of 1 000 queries 100 were evaluated and 10 are withheld."""
-    told = ShardCounts(1000, 10, 100, 5, judged, round(0.9 * judged), 0.9 * judged, 400.0, 400.0 * within, 360.0)
+    """A micro-batch of a precision promise: of 1000 queries, 100 were evaluated and 10 are withheld."""
+    counts = ShardCounts(1000, 10, 100, 5, judged, round(0.9 * judged), 0.9 * judged, 400.0, 400.0 * within, 360.0)
     standing = PrecisionCounts()
     for _ in range(batch + 1):
-        standing = standing.after(told, whole=True)
+        standing = standing.after(counts, whole=True)
     at_ms, cause = START_MS + batch * 1000.0, "answers stand until they are due"
     return Point(at_ms, batch, Ledger(), cause, duration_s=0.4, precision=standing)
 
 
 def ratio_series(batches: int, late: int = 5, about: About = RATIO) -> Series:
-    """A completeness promise after so many micro-batches."""
+    """A completeness promise after ``batches`` micro-batches."""
     series = Series(about)
     for batch in range(batches):
         series.add(ratio_point(batch, late))

@@ -1,4 +1,4 @@
-"""The same on executors in processes of their own, which share a file system with the driver and nothing else."""
+"""A promise on executor processes that share only a file system with the driver."""
 
 from __future__ import annotations
 

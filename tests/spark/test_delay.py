@@ -1,4 +1,4 @@
-"""Shedding on real Spark: exact counts, honest weights, and nothing shed that need not be."""
+"""Shedding on real Spark: the counts are exact, the weights correct, and nothing is shed without need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def numbered(batch: int, count: int = 500) -> list[dict[str, Any]]:
 
 
 def run(spark: SparkSession, folder: Path, result: DataFrame, stream: FileStream, batches: int) -> TimelinessReport:
-    """One micro-batch after the other, each after the decision that follows from the last."""
+    """Run micro-batches one by one; the decision of each is in force in the next."""
     query = start(result, folder)
     try:
         for batch in range(batches):
@@ -54,7 +54,7 @@ def test_every_row_is_kept_or_counted_as_shed(spark: SparkSession, tmp_path: Pat
     kept = out.groupby(out["id"] // 500).size().to_numpy()
     expected, deviation = np.array([250, 125, 125]), np.sqrt(500 * np.array([0.25, 0.1875, 0.1875]))
     assert (np.abs(kept[2:] - expected) < 4.5 * deviation).all()
-    # other places in the batch each time
+    # each batch sheds at other positions
     last_two = [set(out["id"][out["id"] // 500 == batch] % 500) for batch in (3, 4)]
     assert last_two[0] != last_two[1]
 
@@ -67,7 +67,7 @@ def test_nothing_changes_while_nothing_is_shed(spark: SparkSession, tmp_path: Pa
     same_rows(collected(spark, tmp_path), stream.read_batch())
 
 
-def test_nothing_is_shed_where_the_file_of_the_ratio_is_empty(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_ratio_file_sheds_nothing(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     location = tmp_path / "promises"
     events = sw.with_max_delay(stream.read_stream(), "1 hour", name="emptied", location=str(location))
@@ -79,7 +79,7 @@ def test_nothing_is_shed_where_the_file_of_the_ratio_is_empty(spark: SparkSessio
 
 
 def test_no_micro_batch_has_generated_code_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
-    """A ratio, a time or a seed in the code would have Spark compile it, and Java warm it up, in every micro-batch."""
+    """A ratio, time or seed in the generated code would make Spark compile it again in every micro-batch."""
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()  # type: ignore[union-attr]
     counts, shed = [], 0
     for turn in ("first", "second"):
@@ -118,7 +118,7 @@ def test_a_restarted_query_goes_on_with_its_ratio_and_its_ledger(spark: SparkSes
 
 def test_both_promises_together(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
-    # micro-batches that bring only a heartbeat come in between, and leave the ratio as it is
+    # micro-batches without rows, which only bring a heartbeat, leave the ratio as it is
     shed = sw.with_max_delay(stream.read_stream(), "1 hour", law=sw.Law("test-scripted", ratios=(0.5,)))
     events = sw.with_drop_ratio(shed, "ts", "1%", arrival="arrived")
     query = start(events, tmp_path)
@@ -135,9 +135,9 @@ def test_both_promises_together(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def covered_by_fair_coins(ratios: list[float], xs: np.ndarray, runs: int = 20_000) -> dict[str, float]:
-    """How often 1.96 standard errors cover count, sum and average where independent coins keep the rows, in numpy.
+    """How often 1.96 standard errors cover count, sum and average if independent coins keep the rows.
 
-    Somewhat less often than 95 %: an estimate that is too low comes with an error that is too low.
+    This is a little below 95 %, because an estimate that is too low has an error that is too low.
     """
     rng = np.random.default_rng(1)
     w, x = np.repeat(1 / (1 - np.array(ratios)), len(xs)), np.tile(xs, len(ratios))
@@ -158,8 +158,8 @@ def covered_by_fair_coins(ratios: list[float], xs: np.ndarray, runs: int = 20_00
 
 
 def test_sums_and_counts_are_unbiased_and_their_errors_honest(spark: SparkSession, tmp_path: Path) -> None:
-    """Four hundred groups with the same 300 rows in each batch are four hundred runs of the same shed query."""
-    # with these, one per cent of the truth is more than five standard deviations of the means below
+    """400 groups with the same 300 rows per batch stand for 400 runs of the same query."""
+    # with these numbers, 1 % of the truth is more than five standard deviations of the means below
     runs, per_batch, batches = 400, 300, 5
     stream = FileStream(spark, tmp_path / "in", schema="run long, x double")
     events = sw.with_max_delay(stream.read_stream(), "2 seconds", law=sw.Law("test-scripted", ratios=(0.3, 0.6, 0.8)))
@@ -188,13 +188,13 @@ def test_sums_and_counts_are_unbiased_and_their_errors_honest(spark: SparkSessio
     for name, true in truth.items():
         assert estimates[name].mean() == pytest.approx(true, rel=0.01)
         covered = int((np.abs(estimates[name] - true) <= 1.96 * estimates[f"{name}_error"]).sum())
-        # coins are new in every run of this test: one in a hundred thousand fails by chance
+        # every run draws new coins: one run in a hundred thousand fails by chance
         assert binomtest(covered, runs, fair[name]).pvalue > 1e-5, (name, covered)
     # two whole batches, then 30 %, 60 % and 80 %
     assert estimates["shed"].mean() == pytest.approx((0.3 + 0.6 + 0.8) / batches, abs=0.02)
 
 
-def test_what_cannot_be_meant_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in").read_stream()
     with pytest.raises(InvalidStream, match="not-a-stream"):
         sw.with_max_delay(spark.range(3), "2 seconds")

@@ -1,4 +1,4 @@
-"""Whatever the query, the stream and the cuts into micro-batches: the streaming result is the batch's."""
+"""Random queries over random streams cut at random: the streaming result equals the batch result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = 160
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Any]:
-    """The benchmark's own queries and comparison."""
+    """The module ``benchmarks/equality.py``, with its queries and its comparison."""
     spec = importlib.util.spec_from_file_location("bench_equality", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -34,7 +34,7 @@ def bench() -> Iterator[Any]:
 
 
 def draw_case(draw: Any, bench: Any) -> Any:
-    """A query of any kind, of any lengths, over one of the shapes; the wait may make rows late."""
+    """A query of any kind and length over one of the shapes; with a short wait some rows are late."""
     kind = draw(st.sampled_from(["sliding", "numbered", "per_row", "tuples", "landmark"]))
     slide = draw(st.integers(1, 6))
     length = slide + draw(st.integers(0, 9))
@@ -46,7 +46,7 @@ def draw_case(draw: Any, bench: Any) -> Any:
     if kind == "sliding":
         return bench.sliding("Drawn", length, slide, shape, chosen, wait)
     if kind == "numbered":
-        # the comparison takes for granted that SLIDE divides the origin of numbers
+        # the comparison assumes that SLIDE divides the origin of numbers
         return bench.numbered("Drawn", 10 * length, 10 if slide < 4 else 20, shape, chosen, 3 * wait)
     if kind == "per_row":
         return bench.per_row("Drawn", length, keyed, pair, wait)
@@ -57,7 +57,7 @@ def draw_case(draw: Any, bench: Any) -> Any:
 
 @settings(
     max_examples=4,
-    phases=[Phase.generate],  # a run takes seconds: a failure is told as it was drawn
+    phases=[Phase.generate],  # a run takes seconds, so a failure is not shrunk
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -74,8 +74,8 @@ def test_a_drawn_query_equals_its_batch(spark: SparkSession, bench: Any, data: A
         assert outcome.equal, (case.text, cuts)
 
 
-def test_nothing_is_equal_to_something_else(spark: SparkSession, bench: Any) -> None:
-    """The comparison itself: one row more, one digit off, one row twice are seen."""
+def test_the_comparison_finds_differences(spark: SparkSession, bench: Any) -> None:
+    """The comparison finds a missing row, a repeated row and a wrong digit."""
     one = spark.createDataFrame([(1, 1.0), (2, 2.0)], "k int, v double")
     assert bench.same(one, one.orderBy("v", ascending=False))
     for other in ([(1, 1.0)], [(1, 1.0), (2, 2.0), (2, 2.0)], [(1, 1.0), (2, 2.00001)], [(1, 1.0), (3, 2.0)]):

@@ -1,4 +1,4 @@
-"""What a query text is printed as means to Spark what the text itself means."""
+"""A printed query means to Spark what the original text means."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ QUERIES = [
     "SELECT a.id, x FROM range(2) AS a, LATERAL (SELECT a.id + 1 AS x)",
     "SELECT DATE '2024-01-01', 2L, 1 << 2, len('a'), 'a' 'b', CAST(1 AS VARCHAR(3)), 1 IS NOT NULL",
 ]
-# Each in its place of a windowed query: aggregated, as a key, behind WHERE, FILTER and HAVING.
+# Each is used in every place of a windowed query: aggregated, as a key, and in WHERE, FILTER and HAVING.
 IN_A_WINDOW = [
     "CAST(id AS VARCHAR(3))",
     "TRIM(LEADING '1' FROM CAST(id AS STRING))",
@@ -105,35 +105,35 @@ IN_A_WINDOW = [
 ]
 
 
-def test_spark_answers_alike(spark: SparkSession) -> None:
-    text = f"SELECT {', '.join(f'{said} AS c{at}' for at, said in enumerate(SCALARS))}"
+def test_printed_expressions_have_the_same_values(spark: SparkSession) -> None:
+    text = f"SELECT {', '.join(f'{expression} AS c{at}' for at, expression in enumerate(SCALARS))}"
     printed = spark_sql(parse(text).select)
     assert printed != text
     assert answer(spark, printed) == answer(spark, text)
 
 
-def test_spark_aggregates_alike(spark: SparkSession) -> None:
-    text = f"SELECT {', '.join(f'{said} AS c{at}' for at, said in enumerate(AGGREGATES))} FROM range(10)"
+def test_printed_aggregates_have_the_same_values(spark: SparkSession) -> None:
+    text = f"SELECT {', '.join(f'{expression} AS c{at}' for at, expression in enumerate(AGGREGATES))} FROM range(10)"
     assert answer(spark, spark_sql(parse(text).select)) == answer(spark, text)
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_spark_answers_queries_alike(spark: SparkSession, text: str) -> None:
+def test_printed_queries_have_the_same_rows(spark: SparkSession, text: str) -> None:
     assert answer(spark, spark_sql(parse(text).select)) == answer(spark, text)
 
 
-def test_both_routes_of_a_window_say_the_same(spark: SparkSession) -> None:
-    """The parts of a plan, put together over one window's rows, against the query without a window."""
+def test_panes_and_plain_aggregation_agree(spark: SparkSession) -> None:
+    """The parts of a plan, computed over the rows of one window, equal the query without a window."""
     spark.range(6).selectExpr("id", "id % 2 AS k").createOrReplaceTempView("rows_of_a_window")
     spark.range(3).selectExpr("id AS k").createOrReplaceTempView("names")
     values = ["COUNT(DISTINCT r.id) AS kinds"]
     values += [
-        f"ANY_VALUE({said}) FILTER (WHERE id = 1 AND ({said}) IS NOT NULL) AS c{at}"
-        for at, said in enumerate(IN_A_WINDOW)
+        f"ANY_VALUE({expression}) FILTER (WHERE id = 1 AND ({expression}) IS NOT NULL) AS c{at}"
+        for at, expression in enumerate(IN_A_WINDOW)
     ]
-    where = " AND ".join(f"({said}) IS NOT NULL" for said in IN_A_WINDOW)
-    keys = ", ".join(said for said in IN_A_WINDOW if not said.startswith("(SELECT"))
-    having = " AND ".join(f"COUNT({said}) > 0" for said in IN_A_WINDOW)
+    where = " AND ".join(f"({expression}) IS NOT NULL" for expression in IN_A_WINDOW)
+    keys = ", ".join(expression for expression in IN_A_WINDOW if not expression.startswith("(SELECT"))
+    having = " AND ".join(f"COUNT({expression}) > 0" for expression in IN_A_WINDOW)
     text = (
         f"SELECT /*+ BROADCAST(n) */ n.k AS key, {', '.join(values)} FROM rows_of_a_window<window> AS r "
         f"JOIN names AS n ON n.k = r.k WHERE {where} GROUP BY n.k, {keys} HAVING {having}"
@@ -163,6 +163,6 @@ def test_both_routes_of_a_window_say_the_same(spark: SparkSession) -> None:
 
 
 def answer(spark: SparkSession, text: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """Names and types of the columns, and the rows in one order."""
+    """The names and types of the columns, and the sorted rows."""
     found = spark.sql(text)
     return found.dtypes, sorted(map(str, found.collect()))

@@ -1,4 +1,4 @@
-"""What PySpark asks Py4J for with every progress event is looked up once."""
+"""The Java names that PySpark looks up for every progress event are cached."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.spark
 
 
 class NoGateway:
-    """A session that reaches no Java, as one of Spark Connect."""
+    """A session without a Java gateway, like one of Spark Connect."""
 
     @property
     def sparkContext(self) -> Any:
         raise RuntimeError("there is none")
 
 
-def test_names_are_kept_and_mean_the_same(spark: SparkSession) -> None:
+def test_cached_names_mean_the_same(spark: SparkSession) -> None:
     remember_java_names(spark)
     gateway: Any = spark.sparkContext._gateway
     assert {"py4j", "PythonSQLUtils"} <= vars(gateway.jvm).keys()
@@ -31,5 +31,5 @@ def test_names_are_kept_and_mean_the_same(spark: SparkSession) -> None:
     assert not is_instance_of(gateway, text, "java.util.List")
 
 
-def test_a_session_without_a_gateway_goes_on_as_before() -> None:
+def test_a_session_without_a_gateway_is_left_alone() -> None:
     remember_java_names(NoGateway())  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: Spar
 
 def windowed(stream: FileStream, folder: Path) -> tuple[CompletenessReport, list[Any]]:
     """Count 5-second windows by sensor under a promise to the stream's end; the promise, and what Spark reported."""
-    events = sw.with_drop_ratio(stream.read_stream(), "ts", "2%", arrival="arrived")
+    events = stream.read_stream().transform(sw.with_drop_ratio, "ts", "2%", arrival="arrived")
     query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), folder)
     settle(query)
     promise, progress = promise_of(query), query.recentProgress

@@ -1,4 +1,4 @@
-"""What cannot carry the promise is refused at once, with the value and a remedy."""
+"""Arguments and streams that cannot carry the promise are refused at once, with the value and a remedy."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_second_watermark_is_refused(events: DataFrame) -> None:
         sw.with_drop_ratio(sw.with_drop_ratio(events, "ts", 0.01), "ts", 0.01)
 
 
-def test_something_else_than_a_dataframe_is_refused() -> None:
+def test_anything_but_a_dataframe_is_refused() -> None:
     with pytest.raises(sw.SlackwaterError, match=r"\[not-a-dataframe\] events is a str"):
         sw.with_drop_ratio("events", "ts", 0.01)  # type: ignore[arg-type]
 

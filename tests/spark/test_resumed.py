@@ -1,4 +1,4 @@
-"""A checkpoint goes on with the query that wrote it, with or without the promise's folder, and with no other."""
+"""A checkpoint is resumed only by the query that wrote it, with or without the promise's folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def source(spark: SparkSession, tmp_path: Path) -> FileStream:
 
 
 def started(result: DataFrame, folder: Path) -> StreamingQuery:
-    """A sink that keeps nothing: only what is refused matters."""
+    """Start a query whose results are discarded."""
     return result.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint")).start()
 
 
@@ -63,13 +63,13 @@ def test_a_checkpoint_of_another_query_is_refused(
     with pytest.raises(StreamingQueryException, match=rf"\[other-query\].*{message}"):
         query.processAllAvailable()
     source.put(rows([11.0, 12.0], [0.0, 0.0], first_id=2))
-    same = text.replace(" GROUP", " WHERE value >= 0 GROUP")  # it judges rows before they come to the state
+    same = text.replace(" GROUP", " WHERE value >= 0 GROUP")  # a filter before the state may change
     query = started(query_of(source, tmp_path, same), tmp_path)
     query.processAllAvailable()
     query.stop()
 
 
-def test_ordered_rows_are_refused_alike(source: FileStream, tmp_path: Path) -> None:
+def test_ordered_rows_of_another_query_are_refused(source: FileStream, tmp_path: Path) -> None:
     def of(shards: int) -> DataFrame:
         options: dict[str, Any] = {"name": "rows", "location": str(tmp_path / "promise"), **TRAILING}
         return sw.ordered(
@@ -91,7 +91,7 @@ def test_ordered_rows_are_refused_alike(source: FileStream, tmp_path: Path) -> N
 
 
 def test_a_batch_that_is_repeated_without_the_folder(spark: SparkSession, tmp_path: Path) -> None:
-    """Nobody knows which of its rows are late: no step comes out again, and the ledger says that it did not count."""
+    """Its late rows are unknown: no step is published twice, and the ledger has one unreported batch."""
     text = "SELECT COUNT(*) AS n FROM Resumed [LANDMARK '2023-11-14 22:13:20' SLIDE 2 seconds ARRIVAL arrived]"
     source, failing = FileStream(spark, tmp_path / "in"), [False]
     found: list[tuple[Any, ...]] = []

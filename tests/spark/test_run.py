@@ -1,4 +1,4 @@
-"""``slackwater run`` and ``slackwater reconcile`` as a user runs them: every source and sink, and how they end."""
+"""``slackwater run`` and ``slackwater reconcile`` as a user runs them, with every source and sink."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORTH = "SELECT portfolio, SUM(weight * price) AS worth FROM Prices JOIN Holding
 
 @pytest.fixture
 def shared_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands use the tests' own session."""
+    """Make the commands use the session of the tests."""
 
     @contextmanager
     def same(*_: str, **__: str) -> Iterator[SparkSession]:
@@ -62,7 +62,7 @@ def cut_small(seed: int) -> list[list[dict[str, Any]]]:
 
 
 def exact(source: FileStream, closed: str) -> list[Any]:
-    """What a batch computes of the windows that were complete."""
+    """The windows that end by ``closed``, as a batch job computes them."""
     rows = source.read_batch().groupBy(F.window("ts", "2 seconds", "1 second").alias("w"), "sensor")
     counted = rows.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
     named = counted.selectExpr("w.start AS window_start", "w.end AS window_end", "sensor", "n", "total")
@@ -214,11 +214,11 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
     found = spark.read.parquet(str(tmp_path / "out")).selectExpr("*", "unix_millis(at) AS ms").collect()
     exact = truth(tmp_path, ticks)
     assert {row.portfolio for row in found} == {f"p{number}" for number in range(6)}
-    for row in found:  # also: no answer is of a time at which no row came
+    for row in found:  # this also fails if an answer has a time at which no row came
         assert row.worth == pytest.approx(exact[row.portfolio, row.ms], rel=1e-12)
         assert row.interrupted_streams == 0
-    (said,) = json.loads(done.stdout.splitlines()[-1])["precision"]
-    assert said["evaluated"] == len(found) < len(ticks) * 6 == said["evaluated"] + said["deferred"]
+    (promise,) = json.loads(done.stdout.splitlines()[-1])["precision"]
+    assert promise["evaluated"] == len(found) < len(ticks) * 6 == promise["evaluated"] + promise["deferred"]
 
     shuffled = pd.DataFrame([row for tick in ticks for row in tick]).sample(frac=1, random_state=1)
     shuffled["ts"] = pd.to_datetime(shuffled["ts"], format="ISO8601").dt.tz_localize(None)
@@ -248,7 +248,7 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
         (PROMISED, ("--source", "generator:fast"), InvalidOption, "invalid-rate"),
     ],
 )
-def test_what_is_wrong_is_said(
+def test_bad_input_is_refused_by_condition(
     spark: SparkSession, tmp_path: Path, text: str, options: tuple[str, ...], kind: type, condition: str
 ) -> None:
     source = FileStream(spark, tmp_path / "in")
@@ -261,7 +261,7 @@ def test_what_is_wrong_is_said(
 
 @pytest.mark.full
 def test_the_generator_until_ctrl_c(tmp_path: Path) -> None:
-    """The whole command as a process: Ctrl-C reaches everything in the foreground, and it still ends with a report."""
+    """Ctrl-C reaches every process in the foreground; the command still ends with a report."""
     query = put(tmp_path, QUERY.format("ARRIVAL arrived SLACK 100 ms"))
     command = [sys.executable, "-m", "slackwater.cli.main", "run", str(query), "--source", "generator:200", "--json"]
     process = subprocess.Popen(
@@ -273,7 +273,7 @@ def test_the_generator_until_ctrl_c(tmp_path: Path) -> None:
         env={**os.environ, "MASTER": "local[2]"},
     )
     assert process.stdout is not None
-    first = json.loads(process.stdout.readline())  # a window has come out
+    first = json.loads(process.stdout.readline())  # a window was published
     os.killpg(process.pid, signal.SIGINT)
     out, errors = process.communicate(timeout=120)
     report = json.loads(out.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""The simulator and Spark are twins: the same micro-batches, the same decisions."""
+"""The simulator and Spark are twins: from the same micro-batches they make the same decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CELL_WIDTH = 2 ** (1 / 64) - 1
 
 
 def trace_in_micros() -> Trace:
-    """A minute at 50 rows a second whose lateness jumps tenfold, to the microsecond, as Spark keeps it."""
+    """One minute of 50 rows per second whose lateness jumps tenfold, rounded to Spark's microseconds."""
     made = step(0, rows=3000, rate_per_s=50.0, mean_ms=200.0, regimes=3)
     assert made.arrivals is not None
     origin = ORIGIN_S * 1000.0
@@ -40,7 +40,7 @@ def trace_in_micros() -> Trace:
 def on_spark(
     spark: SparkSession, folder: Path, trace: Trace, ends: list[int]
 ) -> tuple[Ledger, float, list[int | None]]:
-    """Replay the trace, one micro-batch at a time, each judged by the heartbeat that the one before led to."""
+    """Replay the trace one micro-batch at a time; the heartbeat of each is in force in the next."""
     assert trace.arrivals is not None
     stream = FileStream(spark, folder / "in")
     events = sw.with_drop_ratio(stream.read_stream(), "ts", PROMISE.drop_ratio, arrival="arrived")
@@ -99,8 +99,8 @@ def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path
     assert tracker.ledger == ledger
     assert tracker.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
 
-    # The simulator sees rows, Spark the cells they fall into: their waits differ by no more than a cell's width. Of a
-    # first micro-batch Spark learns only the clock.
+    # The simulator sees rows and Spark histogram cells, so their waits differ by at most the width of a cell. From
+    # the first micro-batch Spark learns only the clock.
     assert trace.arrivals is not None
     rest = Trace("rest", trace.values[ends[0] :], trace.arrivals[ends[0] :])
     cuts = [end - ends[0] for end in ends[1:]]

@@ -51,7 +51,7 @@ def test_a_series_survives_a_restart_and_agrees_with_report_and_output(spark: Sp
             stream.put(batch)
         query = started()
         settle(query)
-        said, promise = sw.report(query), promise_of(query)
+        report, promise = sw.report(query), promise_of(query)
         query.stop()
 
     (series,) = SeriesFinder(lambda: [tmp_path / "promises"]).find()
@@ -69,7 +69,7 @@ def test_a_series_survives_a_restart_and_agrees_with_report_and_output(spark: Sp
     assert newest == written.where("NOT late").agg({"window_end": "max"}).collect()[0][0].timestamp() * 1e3
     assert {"s0", "s1", "s2", "s3"} & set(series.sources), "sources are called by their names"
     assert series.decisions and series.latest("lateness") is not None
-    assert "last 5 min" in str(said) and "<svg" in said._repr_html_()
+    assert "last 5 min" in str(report) and "<svg" in report._repr_html_()
 
 
 def test_a_delay_has_its_series_and_a_failure_its_reason(spark: SparkSession, tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_a_delay_has_its_series_and_a_failure_its_reason(spark: SparkSession, tm
     with pytest.raises(Exception, match="negative value"):
         query.processAllAvailable()
     look = SeriesFinder(lambda: [tmp_path / "promises"]).find
-    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # the end of a query is told in the background
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # a query's end is reported in the background
     (series,) = look()
     assert series.ledger.input == 240
     assert series.latest("mean_delay_s") is not None
     assert series.ended is not None and series.ended.startswith("failed: ")
 
 
-def test_standing_queries_say_what_they_did(spark: SparkSession, tmp_path: Path) -> None:
+def test_standing_queries_report_their_evaluations(spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     (tmp_path / "clock").write_text("0")
     made = micro_batches(40, warm_up=30)
@@ -107,12 +107,12 @@ def test_standing_queries_say_what_they_did(spark: SparkSession, tmp_path: Path)
         assert "__sw_told" not in answers.columns
         query = start(answers, tmp_path)
         query.processAllAvailable()
-        said = sw.report(query)
+        report = sw.report(query)
         assert query.lastProgress is not None
         observed = query.lastProgress["observedMetrics"]["slackwater-standing:portfolios"]
         query.stop()
 
-    (promise,) = said.precision
+    (promise,) = report.precision
     written, standing = collected(spark, tmp_path).where("value IS NOT NULL"), promise.standing
     assert standing.queries == 6 and standing.withheld == 0
     assert standing.evaluated == written.count()
@@ -124,8 +124,8 @@ def test_standing_queries_say_what_they_did(spark: SparkSession, tmp_path: Path)
     assert len(observed["shards"]) == 2
     (series,) = SeriesFinder(lambda: [tmp_path / "promises"]).find()
     assert series.latest("precision") == standing
-    assert f"evaluated   {standing.evaluated:,}" in str(said) and said.as_json()["precision"][0]["queries"] == 6
-    assert "evaluated" in said._repr_html_() and "CONFIDENCE 90%" in said._repr_html_()
+    assert f"evaluated   {standing.evaluated:,}" in str(report) and report.as_json()["precision"][0]["queries"] == 6
+    assert "evaluated" in report._repr_html_() and "CONFIDENCE 90%" in report._repr_html_()
 
 
 @pytest.mark.full

@@ -1,4 +1,4 @@
-"""SIGKILL in mid-batch, at several points: each result comes out once, none is lost, each row is counted once."""
+"""After a SIGKILL in mid-batch every result is published once and every row is counted once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PUNCTUAL_ONLY = ["promised", *(name for name, text in TEXTS.items() if "FROM Pun
 
 
 def file_rows(number: int) -> list[dict[str, Any]]:
-    """Rows of five seconds, to the tenth of one, so that some are equal in time; stragglers, and one without a time.
+    """Five seconds of rows, with times in tenths of a second so that some are equal, stragglers, and one null time.
 
-    From the fourth file on there are rows below every heartbeat that there can be.
+    From the fourth file on, some rows are below every possible heartbeat.
     """
     rng = np.random.default_rng(number)
     arrivals = number * EACH_S + np.sort(rng.uniform(0, EACH_S, EACH))
@@ -64,7 +64,7 @@ def kill_in_mid_batch(root: Path) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """What the queries have published in the end, and what they were given."""
+    """The stream, the published results and the final reports of all queries."""
 
     root: Path
     source: FileStream
@@ -77,7 +77,7 @@ class Run:
         return Ledger.from_json(self.reports[name]["ledger"])
 
     def heartbeat_ms(self, name: str) -> int:
-        """The one that results have come up to; for a number, so many units."""
+        """The heartbeat that the published results have reached, in units of the number if there is one."""
         ms = int(self.reports[name]["heartbeat_ms"])
         return ms - NUMBER_ORIGIN if name in TEXTS and "WATTR number" in TEXTS[name].sql else ms
 
@@ -110,7 +110,7 @@ ON_TIME = f"({EVENTS} AND id NOT IN (SELECT id FROM {{late}}))"
 AGGREGATES = "COUNT(*) AS n, SUM(value) AS total"
 PER_ROW = ("per_row", "tuples", "tuples_per_sensor", "landmark")
 EXACT = {
-    # late panes complete them
+    # with the late panes
     "panes": f"SELECT w.start AS window_start, w.end AS window_end, sensor, {AGGREGATES} "
     f"FROM (SELECT *, window(ts, '6 seconds', '2 seconds') AS w FROM ({EVENTS})) GROUP BY w, sensor",
     "panes_of_numbers": f"SELECT e - 60 AS window_start, e AS window_end, sensor, {AGGREGATES} "
@@ -118,7 +118,7 @@ EXACT = {
     f"FROM ({EVENTS})) GROUP BY e, sensor",
     "segments": f"SELECT e - 121 AS window_start, e AS window_end, sensor, {AGGREGATES} "
     f"FROM (SELECT *, explode(sequence(number + 1, number + 121)) AS e FROM ({EVENTS})) GROUP BY e, sensor",
-    # a row is in the windows that it did not miss
+    # a row counts in the windows that it did not miss
     "late_rows": f"SELECT w.start AS window_start, w.end AS window_end, sensor, {AGGREGATES} "
     f"FROM (SELECT *, window(ts, '6 seconds', '2 seconds') AS w FROM ({EVENTS})) AS rows LEFT ANTI JOIN "
     "(SELECT id, explode(missed.window_end) AS e FROM {late}) AS late ON rows.id = late.id AND w.end = e "
@@ -156,7 +156,7 @@ def test_each_result_comes_out_once_and_none_is_lost(name: str, killed: Run) -> 
         late.createOrReplaceTempView("killed_late")
         ids = [row.id for row in late.select("id").collect()]
         assert 0 < len(ids) == len(set(ids)), "no late row came out twice"
-        # where a window is still open a row may be late and miss none; those from before a landmark miss none either
+        # a late row misses nothing if its windows are still open or if it is from before the landmark
         assert len(ids) == ledger.late or (name in ("late_rows", "landmark") and len(ids) < ledger.late)
     killed.source.read_batch().createOrReplaceTempView("killed_rows")
     heartbeat: Any = killed.heartbeat_ms(name)
