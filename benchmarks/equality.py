@@ -253,7 +253,6 @@ def _stream_files(
         name=name,
         location=str(folder / "promise"),
         method=sw.Method(Trailing.name, wait_ms=case.wait_ms),
-        shards=2,
     )
     query = (
         result.writeStream.format("parquet")
@@ -292,6 +291,7 @@ def main() -> None:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.slackwater.shards", 2)
         .config("spark.python.authenticate.socketTimeout", "120s")  # Python workers start slowly on a busy machine
         .config("spark.driver.memory", "2g")
         .getOrCreate()

@@ -201,6 +201,7 @@ def _run_to_end(spark: Any, one: Printed, data: pd.DataFrame, inbox: Inbox) -> t
     """Stream all files through the query; return the stopped query, its DataFrame, its promise and its ledger."""
     import slackwater as sw
     from equality import settled
+    from slackwater.spark.windows.options import QueryOptions
     from slackwater.spark.windows.sql import run_query
 
     arrival = "arrived" if "arrived" in data else None
@@ -210,7 +211,8 @@ def _run_to_end(spark: Any, one: Printed, data: pd.DataFrame, inbox: Inbox) -> t
     )
     with STREAM_NAME_LOCK:
         sw.stream(one.query.windowed()[0][0].name, inbox.stream, event_time=data.columns[0])
-        result = run_query(spark, query, name=inbox.folder.name, location=str(inbox.folder / "promise"))
+        options = QueryOptions(name=inbox.folder.name, location=str(inbox.folder / "promise"))
+        result = run_query(spark, query, options)
     running = inbox.start(result)
     try:
         settled(running)  # the start of a query takes long; live rows come after it

@@ -26,6 +26,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
+    "spark.slackwater.shards": "2",
     "spark.python.authenticate.socketTimeout": "120s",  # a busy machine starts Python slowly
     # While a query waits for others, its heartbeat must not follow the real clock: report idle queries never.
     "spark.sql.streaming.noDataProgressEventInterval": "1h",

@@ -128,10 +128,11 @@ def queries(spark: SparkSession, root: Path) -> dict[str, DataFrame]:
     events = FileStream(spark, root / "in", NUMBERED_SCHEMA).read_stream()
     sw.stream("Sensors", events, event_time="ts")
     sw.stream("Punctual", events.where(PUNCTUAL), event_time="ts")
+    spark.conf.set("spark.slackwater.shards", 2)
     made = {"delivered": delivered(events), "promised": promised(events)}
     for name, text in TEXTS.items():
         options = {} if text.wait is None else trailing(text.wait)
-        made[name] = sw.sql(spark, text.sql, name=name, shards=2, **options)
+        made[name] = sw.sql(spark, text.sql, name=name, **options)
     return made
 
 

@@ -65,7 +65,6 @@ def run_side_by_side(
             cases[name].text,
             name=f"{folder.name}-{name}",
             location=str(folder / name / "promise"),
-            shards=2,
             **cases[name].options,
         )
         return start_idle(result, folder / name)

@@ -31,7 +31,7 @@ def started(result: DataFrame, folder: Path) -> StreamingQuery:
     return result.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint")).start()
 
 
-def query_of(source: FileStream, folder: Path, text: str, shards: int = 2) -> DataFrame:
+def query_of(source: FileStream, folder: Path, text: str, shards: int | None = None) -> DataFrame:
     sw.stream("Resumed", source.read_stream(), event_time="ts")
     return sw.sql(source.spark, text, name="resumed", shards=shards, location=str(folder / "promise"), **TRAILING)
 
@@ -47,14 +47,14 @@ NATIVE = "SELECT sensor, COUNT(*) AS n FROM Resumed [RANGE 6 seconds SLIDE 2 sec
         (
             NATIVE,
             NATIVE.replace("6 s", "8 s"),
-            2,
+            None,
             r"\[RANGE 6 seconds SLIDE .* and this one has .*RANGE 8 seconds SLIDE",
         ),
     ],
     ids=["ordered", "native"],
 )
 def test_a_checkpoint_of_another_query_is_refused(
-    text: str, other: str, shards: int, message: str, source: FileStream, tmp_path: Path
+    text: str, other: str, shards: int | None, message: str, source: FileStream, tmp_path: Path
 ) -> None:
     query = started(query_of(source, tmp_path, text), tmp_path)
     query.processAllAvailable()

@@ -104,7 +104,7 @@ def test_standing_queries_report_their_evaluations(spark: SparkSession, tmp_path
         for batch in half:
             stream.put(batch)
         answers = standing_updates(spark, tmp_path, name="portfolios", location=str(tmp_path / "promises"))
-        assert "__sw_told" not in answers.columns
+        assert "__sw_shard_counts" not in answers.columns
         query = start(answers, tmp_path)
         query.processAllAvailable()
         report = sw.report(query)

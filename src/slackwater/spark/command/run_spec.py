@@ -19,6 +19,7 @@ from slackwater.spark.runtime.catalog import catalog_of, stream
 from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.standing.sql import standing_query
+from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.sql import plan_query, run_query
 
 _LIVE_TICK = "1 second"
@@ -111,7 +112,7 @@ class RunSpec:
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
             plan, _ = plan_query(spark, self.query)
-            return explain(plan), run_query(spark, self.query, name=self.table, location=location)
+            return explain(plan), run_query(spark, self.query, QueryOptions(name=self.table, location=location))
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
         tick = _SLOW_TICK if self.limit_s is None or self.source.recorded else _LIVE_TICK

@@ -1,1 +1,1 @@
-"""Windowed queries on Spark: `sql`, `window`, `ordered`, late rows and reconciliation."""
+"""Windowed queries on Spark: ``sql``, ``window``, ``ordered``, late rows and reconciliation."""

@@ -1,25 +1,28 @@
-"""``window``: the window clause as Python."""
+"""``window``: the window clause as a Python call."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
 from slackwater.control.choice import Law, Method
-from slackwater.errors import InvalidOption, InvalidStream
+from slackwater.errors import InvalidOption
 from slackwater.language import Late, Measure, Window, parse, print_clause
 from slackwater.language.clause import parse_clause
 from slackwater.language.tree import Extent
-from slackwater.spark.windows.sql import run_query
+from slackwater.plan import Catalog, make_plan
+from slackwater.spark.runtime.catalog import describe
+from slackwater.spark.runtime.checks import require_stream
+from slackwater.spark.windows.options import QueryOptions
+from slackwater.spark.windows.sql import run_plan
 from slackwater.units import duration_ms, ratio
 
-_NAMES = itertools.count()
 ExtentLike = str | int | dt.timedelta
+_STREAM = "slackwater_stream"  # stands for the DataFrame in the query text
 
 
 def window(
@@ -44,16 +47,29 @@ def window(
     shards: int | None = None,
     location: str | None = None,
 ) -> WindowedStream:
-    """The window clause on a streaming DataFrame: the same words, checks and plans as in a query text.
+    """Put a window on a streaming DataFrame, with the meaning and the checks of the window clause of ``sql``.
 
-    ``range`` and ``slide`` are ``"5 minutes"``, a timedelta, ``"100 tuples"``, or a number for a numeric ``event_time``.
-    ``landmark``, ``heartbeat``, ``max_delay`` and ``late`` are LANDMARK, HEARTBEAT, DELAY and LATE; ``error`` is WITH
-    ERROR. The rest are the options of ``sql``. Follow it with ``groupBy`` (optional) and ``agg``.
+    Continue with ``groupBy`` (optional) and ``agg``.
+
+    :param df: a streaming DataFrame.
+    :param range: RANGE: ``"5 minutes"``, a timedelta, ``"100 tuples"``, or a number if ``event_time`` is a number.
+    :param slide: SLIDE, in the same forms; without it there is one result per row.
+    :param event_time: WATTR, the column that orders the stream.
+    :param drop_ratio: DRATIO: ``0.01`` or ``"1%"``.
+    :param slack: SLACK: a number of rows or a time.
+    :param arrival: ARRIVAL, a timestamp column.
+    :param source: SOURCE, one or more columns.
+    :param per: PER, the columns whose tuples are counted apart.
+    :param landmark: LANDMARK: the start of all windows, instead of ``range``.
+    :param heartbeat: HEARTBEAT, a column of heartbeats in the stream.
+    :param max_delay: DELAY.
+    :param error: WITH ERROR.
+    :param late: LATE: ``"count"``, ``"panes"`` or ``"rows"``.
+    :param name: this and the following options are those of ``sql``.
     """
-    if not isinstance(df, DataFrame) or not df.isStreaming:
-        raise InvalidStream("not-a-stream", "the DataFrame is a batch", "read it with spark.readStream")
+    require_stream(df, "df")
     try:
-        chosen = Late(late)
+        late_choice = Late(late)
     except ValueError:
         raise InvalidOption("unknown-late", f"late={late!r}", "use 'count', 'panes' or 'rows'") from None
     clause = Window(
@@ -68,50 +84,44 @@ def window(
         arrival=arrival,
         heartbeat=heartbeat,
         sources=_columns(source),
-        late=chosen,
+        late=late_choice,
     )
-    run = {
-        "name": name,
-        "method": method,
-        "law": law,
-        "shards": shards,
-        "location": location,
-    }
-    return WindowedStream(df, clause, (), error, run)
+    options = QueryOptions(name=name, method=method, law=law, shards=shards, location=location)
+    return WindowedStream(df, clause, (), error, options)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedStream:
-    """A stream with a window, waiting for its aggregates."""
+    """A stream with a window; ``agg`` completes the query."""
 
     df: DataFrame
     clause: Window
     keys: tuple[str, ...]
     error: bool
-    run: dict[str, Any]
+    options: QueryOptions
 
     def groupBy(self, *keys: str | Column) -> WindowedStream:
-        """The same window for each group."""
+        """Compute the window for each group."""
         return dataclasses.replace(self, keys=tuple(_text(key, quote=True) for key in keys))
 
     def agg(self, *aggregates: str | Column) -> DataFrame:
         """The results: Spark SQL texts (``"MAX(value) AS peak"``) or Columns (``F.max("value").alias("peak")``)."""
         if not aggregates:
             raise InvalidOption("no-aggregate", "agg() has no aggregate", "give one, such as 'COUNT(*)'")
-        name = f"slackwater_df_{next(_NAMES)}"
-        self.df.createOrReplaceTempView(name)
         selected = ", ".join([*self.keys, *(_text(aggregate, quote=False) for aggregate in aggregates)])
         group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
         tail = " WITH ERROR" if self.error else ""
-        query = parse(f"SELECT {selected} FROM {name} {print_clause(self.clause)}{group}{tail}", allow_code=True)
-        return run_query(self.df.sparkSession, query, **self.run)
+        text = f"SELECT {selected} FROM {_STREAM} {print_clause(self.clause)}{group}{tail}"
+        plan = make_plan(parse(text, allow_code=True), Catalog.of(describe(_STREAM, self.df, None)))
+        return run_plan(plan, self.df, self.options)
 
 
 def _text(value: str | Column, *, quote: bool) -> str:
+    """Spark SQL of a column name, a text or a Column."""
     if isinstance(value, str):
         return f"`{value}`" if quote and value.isidentifier() else value
-    node: Any = value
-    return str(node._jc.node().sql())
+    column: Any = value
+    return str(column._jc.node().sql())
 
 
 def _extent(word: str, value: ExtentLike | None) -> Extent | None:
@@ -120,8 +130,8 @@ def _extent(word: str, value: ExtentLike | None) -> Extent | None:
     if isinstance(value, dt.timedelta):
         return Extent(value / dt.timedelta(milliseconds=1), Measure.TIME)
     text = f"{word} {value}"
-    said = parse_clause(text, 0, len(text))
-    return {"RANGE": said.range, "SLIDE": said.slide, "SLACK": said.slack}[word]
+    clause = parse_clause(text, 0, len(text))
+    return {"RANGE": clause.range, "SLIDE": clause.slide, "SLACK": clause.slack}[word]
 
 
 def _columns(value: str | list[str] | None) -> tuple[str, ...]:

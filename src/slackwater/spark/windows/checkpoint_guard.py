@@ -1,4 +1,4 @@
-"""What the state of a windowed query is made of, in the words of the query."""
+"""What the state of a windowed query depends on, in the words of the query."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from slackwater.plan import Plan
 
 
 def state_identity(plan: Plan) -> dict[str, str]:
-    """What must be the same if a query goes on from a checkpoint: each name is followed by its value in messages.
+    """What must not change if a query continues from a checkpoint; messages print each name and its value.
 
-    What decides the heartbeat may change, and so may WHERE, which judges rows before they come to the state.
+    Whatever decides the heartbeat may change, and so may WHERE, which applies before rows reach the state.
     """
     shape, window = plan.shape, plan.window
     assert shape is not None

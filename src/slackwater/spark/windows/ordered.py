@@ -1,7 +1,7 @@
-"""The ordered path: the window operator under Spark's state, one shard a task, under the heartbeat.
+"""The ordered path: the window operator in Spark's state, sharded by group.
 
-Rows travel to their shard in parcels, and wait in Spark's state store as they came, so a checkpoint holds them. So does
-the heartbeat, each time it rises: a shard is asked when it rises, and when rows come for it.
+Rows travel to their shard packed, and wait in Spark's state store, so a checkpoint contains them. The heartbeat travels
+to every shard in the same way whenever it rises. A shard runs when the heartbeat rises or rows arrive for it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,12 +17,7 @@ import pandas as pd
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
-from pyspark.sql.types import (
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import NumericType, StringType, StructField, StructType
 
 from slackwater.errors import InvalidStream
 from slackwater.kernel.windows import WindowSpec, panes_of, takes_panes
@@ -33,124 +27,107 @@ from slackwater.plan import Kind, Plan
 from slackwater.plan.aggregates import column_of
 from slackwater.spark.completeness.heartbeat_stream import with_heartbeat_rows
 from slackwater.spark.completeness.tracker import CompletenessSpec
-from slackwater.spark.runtime.json_key import as_json, from_json
 from slackwater.spark.runtime.number_time import edge_sql, origin_of
 from slackwater.spark.runtime.results import observe_packed, observe_results
 from slackwater.spark.runtime.sharding import shard_keys
 from slackwater.spark.runtime.types import type_text
+from slackwater.spark.runtime.views import sql_over
 from slackwater.spark.windows.checkpoint_guard import state_identity
-from slackwater.spark.windows.plain_types import plain_types
+from slackwater.spark.windows.group_key import GroupKey, group_key
+from slackwater.spark.windows.plain_types import PlainTypes, plain_types
+from slackwater.spark.worker.columns import EVENT_US, HEARTBEAT_US
 from slackwater.spark.worker.packed_rows import PACKED_SCHEMA, RESULTS_SCHEMA, results_unpacker, rows_packer
 from slackwater.spark.worker.settle import settle_worker
 from slackwater.spark.worker.shard_step import ShardState, advance_shard
 from slackwater.units import MS_US
 
-_NO_NUMBER = "(-9223372036854775807L - 1L)"  # a null among whole numbers
-_VIEWS = itertools.count()
 _STATE = StructType([StructField(name, StringType()) for name in ShardState._fields])
 
 
 def ordered_windows(
     spark: SparkSession, plan: Plan, observed: DataFrame, promise: CompletenessSpec, shards: int
 ) -> DataFrame:
-    """The results of a plan on the ordered path, from rows that carry their event time and their heartbeat."""
-    shape = plan.shape
-    assert shape is not None
-    on_time = observed.where("__sw_event_us >= coalesce(__sw_heartbeat_us, __sw_event_us)")
-    keys, types = _types(spark, plan, observed)
-    group = group_key(plan, keys)
-    rows, inputs = _rows(spark, plan, on_time.drop("__sw_heartbeat_us"), group)
-    window = _spec(spark, plan)
-    # Where panes will do, the task that read the rows makes them: next to nothing travels, and waits.
+    """The results of a plan on the ordered path. ``observed`` rows carry their event time and heartbeat."""
+    assert plan.shape is not None
+    types = _checked_types(plan, observed)
+    group = group_key(plan, [type_text(kind) for kind in types.keys])
+    window = _window_spec(spark, plan)
+    packed = _packed(plan, rows_on_time(observed), group, window, shard_keys(shards if plan.sharded else 1), promise)
+    results = _advanced(packed, window, len(_inputs(plan)), with_edges=plan.measure is Measure.TIME)
+    if plan.shape.having is None:
+        results = observe_packed(results, promise.name)
+    lowered = _lowered(plan, _unpacked(results, window, group), group, types)
+    # HAVING removes single results, and those must not be counted.
+    return lowered if plan.shape.having is None else observe_results(lowered, promise.name)
+
+
+def rows_on_time(observed: DataFrame) -> DataFrame:
+    """The rows that are not late; before the first heartbeat no row is."""
+    return observed.where(f"{EVENT_US} >= coalesce({HEARTBEAT_US}, {EVENT_US})").drop(HEARTBEAT_US)
+
+
+def _packed(
+    plan: Plan, on_time: DataFrame, group: GroupKey, window: WindowSpec, shards: list[int], promise: CompletenessSpec
+) -> DataFrame:
+    """The rows, packed by shard, and the heartbeat for every shard."""
+    # The task that reads the rows reduces them to panes if the window takes panes, so little travels and waits.
     reduce = partial(panes_of, window) if takes_panes(window) else None
-    numbers = shard_keys(shards if plan.sharded else 1)
-    pack = rows_packer(numbers, window.grouped, reduce)
-    packed_rows = rows.select("at", "key", *inputs).mapInArrow(pack, PACKED_SCHEMA)
-    held = state_identity(plan) | {"shards": str(len(numbers))}
-    told = partial(_to_every_shard, numbers)
-    stream = with_heartbeat_rows(spark, packed_rows, "time", promise.mailbox, promise.name, held, told)
+    rows = _operator_rows(plan, on_time, group)
+    packed = rows.mapInArrow(rows_packer(shards, window.grouped, reduce), PACKED_SCHEMA)
+    identity = state_identity(plan) | {"shards": str(len(shards))}
+    return with_heartbeat_rows(
+        on_time.sparkSession, packed, "time", promise.mailbox, promise.name, identity, partial(_for_shards, shards)
+    )
 
-    columns, with_edges = len(inputs), plan.measure is Measure.TIME  # the plan itself would travel with the function
 
+def _for_shards(shards: list[int], beats: DataFrame, heartbeat_us: Column) -> DataFrame:
+    """The heartbeat in the schema of packed rows, once per shard: ``first`` is the heartbeat, ``rows`` is null."""
+    shard = F.explode(F.array([F.lit(number) for number in shards]))
+    return beats.select("time", shard.alias("shard"), heartbeat_us.alias("first"), "rows")
+
+
+def _advanced(packed: DataFrame, window: WindowSpec, columns: int, *, with_edges: bool) -> DataFrame:
+    """The packed results of every shard."""
+
+    # The closure must not refer to the plan, which would be pickled with it.
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         settle_worker()
         return advance_shard(window, columns, frames, state, with_edges=with_edges)
 
-    packed_rows = (
-        stream.drop("time")
-        .groupBy("shard")
-        .applyInPandasWithState(advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.NoTimeout)
-    )
-    if shape.having is None:
-        packed_rows = observe_packed(packed_rows, promise.name)
-    # Nothing is null but a text for a key, and Spark need not look for it; a start that is known does not travel.
+    by_shard = packed.drop("time").groupBy("shard")
+    return by_shard.applyInPandasWithState(advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.NoTimeout)
+
+
+def _unpacked(results: DataFrame, window: WindowSpec, group: GroupKey) -> DataFrame:
+    """The results as rows of ``start``, ``end``, ``key`` and ``value_0`` …
+
+    Only a text key can be null; NOT NULL saves Spark the checks. A start that follows from the end is not unpacked.
+    """
+    key = "key bigint NOT NULL" if group.is_integer else "key string"
     values = [f"value_{i} double NOT NULL" for i in range(len(window.aggregates))]
-    known = not window.tuples and window.landmark is None
-    opening = ["end bigint NOT NULL", "key bigint NOT NULL" if group.whole else "key string", *values]
-    if known:
-        opened = packed_rows.mapInArrow(results_unpacker(group.whole, starts=False), ", ".join(opening))
-        opened = opened.selectExpr("*", f"end - {window.length}L AS start")
-    else:
-        opened = packed_rows.mapInArrow(results_unpacker(group.whole), ", ".join(["start bigint NOT NULL", *opening]))
-    results = _lowered(plan, opened, group, types)
-    # HAVING judges results one by one, and what it leaves out is not published
-    return results if shape.having is None else observe_results(results, promise.name)
+    columns = ["end bigint NOT NULL", key, *values]
+    if window.tuples or window.landmark is not None:
+        schema = ", ".join(["start bigint NOT NULL", *columns])
+        return results.mapInArrow(results_unpacker(group.is_integer), schema)
+    unpacked = results.mapInArrow(results_unpacker(group.is_integer, starts=False), ", ".join(columns))
+    return unpacked.selectExpr("*", f"end - {window.length}L AS start")
 
 
-def _to_every_shard(numbers: list[int], beats: DataFrame, heartbeat_us: Column) -> DataFrame:
-    """The heartbeat as parcels are: no rows, and none to come that is below it."""
-    shard = F.explode(F.array([F.lit(number) for number in numbers]))
-    return beats.select("time", shard.alias("shard"), heartbeat_us.alias("first"), "rows")
-
-
-@dataclass(frozen=True, slots=True)
-class GroupKey:
-    """How the group of a row travels to the operator and back: as one number or one text."""
-
-    into: str
-    out: tuple[str, ...]
-    whole: bool = False
-
-
-def group_key(plan: Plan, kinds: list[str]) -> GroupKey:
-    """A whole number or a text travels as itself, which costs next to nothing a row; everything else as JSON."""
+def _operator_rows(plan: Plan, on_time: DataFrame, group: GroupKey) -> DataFrame:
+    """The rows as the operator takes them: the attribute, the group, the inputs of the aggregates."""
     shape = plan.shape
     assert shape is not None
-    if not kinds:
-        return GroupKey("0L", (), whole=True)
-    if len(kinds) == 1 and kinds[0] == "string":
-        return GroupKey(f"({shape.keys[0]})", ("key",))
-    if len(kinds) == 1 and kinds[0] in ("bigint", "int", "smallint", "tinyint"):
-        return GroupKey(
-            f"COALESCE(CAST({shape.keys[0]} AS BIGINT), {_NO_NUMBER})",
-            (f"CAST(NULLIF(key, {_NO_NUMBER}) AS {kinds[0]})",),
-            whole=True,
-        )
-    keys = ", ".join(f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True))
-    schema = ", ".join(f"{name} {kind}" for name, kind in zip(shape.key_names, kinds, strict=True))
-    parsed = from_json("key", schema)
-    return GroupKey(as_json(f"struct({keys})"), tuple(f"{parsed}.{name}" for name in shape.key_names))
-
-
-def _rows(spark: SparkSession, plan: Plan, on_time: DataFrame, group: GroupKey) -> tuple[DataFrame, list[str]]:
-    """The rows as the operator takes them: the attribute, the group, the aggregates' inputs."""
-    shape = plan.shape
-    assert shape is not None
-    view = f"slackwater_ordered_{next(_VIEWS)}"
-    on_time.createOrReplaceTempView(view)
-    values = _inputs(plan)
-    inputs = [f"input_{i}" for i in range(len(values))]
-    named = [f"{value} AS {name}" for value, name in zip(values, inputs, strict=True)]
-    selected = ", ".join([f"{quoted(shape.alias)}.__sw_event_us AS at", f"{group.into} AS key", *named])
-    return spark.sql(shape.selecting(selected, view)), inputs
+    inputs = [f"{value} AS input_{i}" for i, value in enumerate(_inputs(plan))]
+    selected = ", ".join([f"{quoted(shape.alias)}.{EVENT_US} AS at", f"{group.encode} AS key", *inputs])
+    return sql_over(on_time, lambda view: shape.selecting(selected, view))
 
 
 def _inputs(plan: Plan) -> list[str]:
-    """What the aggregates take of a row, each once."""
+    """The distinct inputs of the aggregates."""
     return list(dict.fromkeys(v for a in plan.aggregates for _, v in a.operator if v is not None))
 
 
-def _spec(spark: SparkSession, plan: Plan) -> WindowSpec:
+def _window_spec(spark: SparkSession, plan: Plan) -> WindowSpec:
     window = plan.window
     inputs = _inputs(plan)
     aggregates = tuple(
@@ -164,7 +141,7 @@ def _spec(spark: SparkSession, plan: Plan) -> WindowSpec:
 
 
 def landmark_us(spark: SparkSession, plan: Plan) -> int | None:
-    """Where a landmark window begins, on the event time; a time without a zone is in the session's."""
+    """The landmark as an event time in microseconds. A time without a zone is in the session's zone."""
     landmark = plan.window.landmark
     if landmark is None:
         return None
@@ -176,16 +153,16 @@ def landmark_us(spark: SparkSession, plan: Plan) -> int | None:
     return round((at - dt.datetime.fromtimestamp(0, dt.UTC)) / dt.timedelta(microseconds=1))
 
 
-def _lowered(plan: Plan, results: DataFrame, group: GroupKey, kinds: list[str]) -> DataFrame:
-    """Results with the types that Spark's own aggregates have, and the query's outputs."""
+def _lowered(plan: Plan, results: DataFrame, group: GroupKey, types: PlainTypes) -> DataFrame:
+    """The outputs of the query from the results of the operator, in the types of Spark's own aggregates."""
     shape = plan.shape
     assert shape is not None
     columns = [f"{edge_sql(plan, 'start')} AS window_start", f"{edge_sql(plan, 'end')} AS window_end"]
-    column = itertools.count()
-    for i, (aggregate, kind) in enumerate(zip(plan.aggregates, kinds, strict=True)):
-        values = [f"IF(isnan(value_{n}), NULL, value_{n})" for n in itertools.islice(column, len(aggregate.operator))]
-        columns.append(f"CAST({aggregate.operator_lower.format(*values)} AS {kind}) AS {column_of(i)}")
-    columns += [f"{out} AS {name}" for out, name in zip(group.out, shape.key_names, strict=True)]
+    number = itertools.count()
+    for i, (aggregate, kind) in enumerate(zip(plan.aggregates, types.aggregates, strict=True)):
+        values = [f"IF(isnan(value_{n}), NULL, value_{n})" for n in itertools.islice(number, len(aggregate.operator))]
+        columns.append(f"CAST({aggregate.operator_lower.format(*values)} AS {type_text(kind)}) AS {column_of(i)}")
+    columns += [f"{key} AS {name}" for key, name in zip(group.decode, shape.key_names, strict=True)]
     named = results.selectExpr(*columns)
     if shape.having is not None:
         named = named.where(shape.having)
@@ -193,14 +170,14 @@ def _lowered(plan: Plan, results: DataFrame, group: GroupKey, kinds: list[str]) 
     return named.selectExpr("window_start", "window_end", *outputs)
 
 
-def _types(spark: SparkSession, plan: Plan, rows: DataFrame) -> tuple[list[str], list[str]]:
-    """The types that Spark would give keys and aggregates; refuses what is no number."""
-    keys, kinds = plain_types(spark, plan, rows)
-    for kind, aggregate in zip(kinds, plan.aggregates, strict=True):
+def _checked_types(plan: Plan, rows: DataFrame) -> PlainTypes:
+    """The types of keys and aggregates; refuses an aggregate that is not a number."""
+    types = plain_types(plan, rows)
+    for kind, aggregate in zip(types.aggregates, plan.aggregates, strict=True):
         if not isinstance(kind, NumericType):
             raise InvalidStream(
                 "not-a-number",
                 f"{aggregate.sql} is a {kind.simpleString()}, and windows without SLIDE take numbers",
                 "add SLIDE, or turn it into a number",
             )
-    return [type_text(key) for key in keys], [type_text(kind) for kind in kinds]
+    return types

@@ -1,4 +1,4 @@
-"""``ordered``: the rows of a stream in the order of their time, for code of the user's own."""
+"""``ordered``: the rows of a stream in the order of their event time, for the user's own code."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import StringType, StructField, StructType
 
 from slackwater.control.choice import Method
-from slackwater.control.disorder import DEFAULT_METHOD
-from slackwater.errors import InvalidOption
-from slackwater.promises import Completeness, Duration
+from slackwater.promises import Duration
+from slackwater.spark.completeness.api import completeness_of
 from slackwater.spark.completeness.heartbeat_stream import under_heartbeat
 from slackwater.spark.completeness.observation import observed_events
 from slackwater.spark.completeness.promise import new_promise
-from slackwater.spark.windows.sql import DEFAULT_SHARDS
-from slackwater.spark.worker.columns import EVENT_US
-from slackwater.spark.worker.delivery_step import deliver_shard
+from slackwater.spark.windows.options import QueryOptions
+from slackwater.spark.windows.ordered import rows_on_time
+from slackwater.spark.worker.columns import SHARD
+from slackwater.spark.worker.delivery_step import DeliveryState, deliver_shard
 from slackwater.spark.worker.settle import settle_worker
 
-_STATE = StructType([StructField("rows", StringType())])
+_STATE = StructType([StructField(name, StringType()) for name in DeliveryState._fields])
 
 
 def ordered(
@@ -34,50 +34,55 @@ def ordered(
     arrival: str | None = None,
     source: str | list[str] | None = None,
     per: str | list[str] | None = None,
-    shards: int = DEFAULT_SHARDS,
+    shards: int | None = None,
     name: str | None = None,
-    method: str | Method = DEFAULT_METHOD,
+    method: str | Method | None = None,
     max_wait: Duration | None = None,
     min_wait: Duration | None = None,
     location: str | None = None,
 ) -> DataFrame:
-    """The same rows, each micro-batch in the order of ``event_time`` and none before one that was delivered earlier.
+    """The same rows in the order of ``event_time``: inside a micro-batch, and from one to the next.
 
-    A row is held back until the heartbeat has passed it; ties keep the order of their arrival. Late rows are left out
-    and counted. Without ``per`` the whole stream is one order, in one task; with ``per`` each of those keys has its
-    own, spread over ``shards`` tasks. Rows wait in Spark's state store. The other options are those of
-    ``with_drop_ratio``.
+    A row waits in Spark's state store until the heartbeat has passed it. Rows of the same time keep the order of their
+    arrival. Late rows are left out and counted.
+
+    :param per: one or more key columns; each key then has an order of its own. Without it the whole stream is one
+        order, computed by one task.
+    :param shards: the number of tasks that share the keys of ``per``. Default: ``spark.slackwater.shards``, else 16.
+
+    The other options are those of ``with_drop_ratio``.
     """
-    if shards < 1:
-        raise InvalidOption("invalid-shards", f"shards={shards!r}", "give one shard or more")
-    completeness = Completeness.of(drop_ratio, min_wait=min_wait, max_wait=max_wait)
+    keys = [per] if isinstance(per, str) else list(per or [])
+    options = QueryOptions(name=name, method=method, shards=shards, location=location)
+    if not keys:
+        options.refuse_several_shards("without per=: the whole stream is one order")
+    completeness = completeness_of(events, drop_ratio, min_wait=min_wait, max_wait=max_wait)
+    spark = events.sparkSession
+    count = options.shards_or_default(spark) if keys else 1
     promise = new_promise(
         events,
         event_time,
         completeness,
         arrival=arrival,
         source=source,
-        name=name,
-        method=method,
-        location=location,
+        name=options.name,
+        method=options.method,
+        location=options.location,
     )
-    spark = events.sparkSession
-    keys = [per] if isinstance(per, str) else list(per or [])
-    shard = F.pmod(F.xxhash64(*keys), F.lit(shards)) if keys else F.lit(0).cast("bigint")
-    on_time = (
-        observed_events(spark, events, promise, arrival)
-        .where(f"{EVENT_US} >= coalesce(__sw_heartbeat_us, {EVENT_US})")
-        .drop("__sw_heartbeat_us")
-        .withColumn("__sw_shard", shard)
-    )
-    held = {"event_time": event_time, "per": ", ".join(keys) or "nothing", "shards": str(shards if keys else 1)}
-    held["rows of"] = events.schema.simpleString()
-    stream = under_heartbeat(spark, on_time, event_time, promise.mailbox, promise.name, held)
-    columns = events.columns
+    shard = F.pmod(F.xxhash64(*keys), F.lit(count)) if keys else F.lit(0).cast("bigint")
+    on_time = rows_on_time(observed_events(spark, events, promise, arrival)).withColumn(SHARD, shard)
+    identity = {"event_time": event_time, "per": ", ".join(keys) or "nothing", "shards": str(count)}
+    identity["rows of"] = events.schema.simpleString()
+    stream = under_heartbeat(spark, on_time, event_time, promise.mailbox, promise.name, identity)
+    return _delivered(stream, events.columns, events.schema)
+
+
+def _delivered(stream: DataFrame, columns: list[str], schema: StructType) -> DataFrame:
+    """The rows that each shard delivers."""
 
     def deliver(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         settle_worker()
         return deliver_shard(columns, frames, state)
 
-    grouped = stream.groupBy("__sw_shard")
-    return grouped.applyInPandasWithState(deliver, events.schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout)
+    by_shard = stream.groupBy(SHARD)
+    return by_shard.applyInPandasWithState(deliver, schema, _STATE, "append", GroupStateTimeout.EventTimeTimeout)

@@ -1,30 +1,31 @@
-"""The types that plain Spark would give the keys and aggregates of a query, however they are computed."""
+"""The types that Spark itself would give the keys and aggregates of a query."""
 
 from __future__ import annotations
 
-import itertools
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType
 
 from slackwater.plan import Plan
 from slackwater.plan.aggregates import column_of
+from slackwater.spark.runtime.views import sql_over
 
-_VIEWS = itertools.count()
+
+class PlainTypes(NamedTuple):
+    """The types of the group keys and of the aggregates, in the order of the plan."""
+
+    keys: list[DataType]
+    aggregates: list[DataType]
 
 
-def plain_types(spark: SparkSession, plan: Plan, rows: DataFrame) -> tuple[list[DataType], list[DataType]]:
-    """The types of keys and of aggregates over these rows, none of which is read."""
+def plain_types(plan: Plan, rows: DataFrame) -> PlainTypes:
+    """Let Spark analyse the query over these rows. No row is read."""
     shape = plan.shape
     assert shape is not None
-    view = f"slackwater_types_{next(_VIEWS)}"
-    rows.createOrReplaceTempView(view)
     keys = [f"{key} AS {name}" for key, name in zip(shape.keys, shape.key_names, strict=True)]
     values = [f"{a.plain} AS {column_of(i)}" for i, a in enumerate(plan.aggregates)]
     group = f" GROUP BY {', '.join(shape.keys)}" if shape.keys else ""
-    try:
-        asked = spark.sql(shape.selecting(", ".join([*keys, *values]), view) + group)
-    finally:
-        spark.catalog.dropTempView(view)
-    kinds = [field.dataType for field in asked.schema.fields]
-    return kinds[: len(keys)], kinds[len(keys) :]
+    analysed = sql_over(rows, lambda view: shape.selecting(", ".join([*keys, *values]), view) + group)
+    types = [field.dataType for field in analysed.schema.fields]
+    return PlainTypes(types[: len(keys)], types[len(keys) :])

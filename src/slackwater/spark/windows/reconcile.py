@@ -1,4 +1,4 @@
-"""``reconcile``: published windows and their late panes become the exact table."""
+"""``reconcile``: merge published windows and their late panes into the exact table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ PARTS_METADATA = "slackwater"
 
 
 def parts_metadata(plan: Plan, answers: list[str]) -> dict[str, Any]:
-    """What is needed to merge parts again, to be kept with the column that holds them; ``answers`` are made of them."""
+    """Column metadata with everything that ``reconcile`` needs to merge parts and compute the outputs.
+
+    ``answers`` are the expressions that compute the aggregates from the parts.
+    """
     shape = plan.shape
     assert shape is not None
     return {
@@ -36,24 +39,26 @@ def parts_metadata(plan: Plan, answers: list[str]) -> dict[str, Any]:
 
 
 def merged_part(parts: DataFrame, name: str, combine: str) -> Column:
-    """A part made of parts, of the type that they have: a sum of decimals would be wider with every step."""
+    """The combined part ``name``, in the type of the parts: each sum of decimals would otherwise widen the type."""
     merged, kind = F.expr(combine), parts.schema[name].dataType
     return (merged.cast(kind) if isinstance(kind, DecimalType) else merged).alias(name)
 
 
 def read_published(spark: SparkSession, folder: Path) -> DataFrame:
-    """What a query wrote to a folder of Parquet files."""
+    """Read the Parquet files that a query wrote to a folder."""
     try:
         return spark.read.parquet(str(folder))
     except AnalysisException as error:
-        raise InvalidData("not-parquet", f"{folder} holds no Parquet files", "name what a query wrote") from error
+        raise InvalidData(
+            "not-parquet", f"{folder} holds no Parquet files", "name the folder that a query wrote to"
+        ) from error
 
 
 def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:
-    """The exact table: what a query with ``LATE PANES`` published, on time and late, merged window by window.
+    """Merge what a query with ``LATE PANES`` published, on time and late, into the exact table.
 
-    Either give both, or one table that holds both. Tables are batches, read back from what the query wrote; the column
-    ``parts`` must have come back with its metadata (Parquet keeps it, JSON does not).
+    Give two tables, or one table with both. They are batch DataFrames, read back from what the query wrote. The column
+    ``parts`` must still have its metadata: Parquet keeps it, JSON does not.
     """
     published = on_time if late is None else on_time.unionByName(late)
     for column in ("window_start", "window_end", "late", "parts"):
@@ -70,5 +75,5 @@ def reconcile(on_time: DataFrame, late: DataFrame | None = None) -> DataFrame:
         *(merged_part(parts, name, combine) for name, combine in recipe["parts"])
     )
     outputs = [f"{sql} AS {quoted(name)}" for name, sql in recipe["outputs"] if name.lower() not in WINDOW_COLUMNS]
-    # what was written before answers had columns of their own has none
-    return merged.selectExpr("*", *recipe.get("answers", [])).selectExpr("window_start", "window_end", *outputs)
+    answers = recipe.get("answers", [])  # older tables have none: their outputs refer to the parts directly
+    return merged.selectExpr("*", *answers).selectExpr("window_start", "window_end", *outputs)
