@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from recorded_data import data_folder
 from slackwater.cli.lab_shedding import command
 from slackwater.cli.reproduce import command as reproduce
 from slackwater.errors import SlackwaterError
 from slackwater.sim.shedding.recorded import read_arrivals
 
 KEYS = {"law", "accumulated_violation_s", "delayed_rows", "max_overshoot_s", "loss_ratio", "rows"}
-REAL = Path(__file__).parents[3] / "shared" / "data"
+TRACE = data_folder() / "azure_llm.parquet"
 
 
 @pytest.fixture
@@ -91,8 +92,8 @@ def test_figure_of_the_paper(tmp_path: Path) -> None:
     assert (tmp_path / "tu2006" / "figure_6.png").exists()
 
 
-@pytest.mark.skipif(not (REAL / "azure_llm.parquet").exists(), reason="needs the recorded data")
+@pytest.mark.skipif(not TRACE.exists(), reason="needs the recorded data")
 def test_recorded_trace() -> None:
-    rows = invoke(REAL / "azure_llm.parquet", "--target-delay", "2s", "--duration", "300s", "--capacity", 3, "--json")
+    rows = invoke(TRACE, "--target-delay", "2s", "--duration", "300s", "--capacity", 3, "--json")
     by_law = {row["law"]: row for row in rows}
     assert by_law["ctrl"]["accumulated_violation_s"] < by_law["none"]["accumulated_violation_s"]  # type: ignore[operator]

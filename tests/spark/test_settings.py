@@ -56,6 +56,22 @@ def test_settings_are_defaults_and_arguments_win(spark: SparkSession, tmp_path: 
     assert timeliness(spark, "law-by-argument").law == sw.Law("baseline")
 
 
+def test_query_texts_take_the_settings_where_they_say_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    sw.stream("Settled", FileStream(spark, tmp_path / "in").read_stream(), event_time="ts")
+    text = "SELECT COUNT(*) AS n FROM Settled [RANGE 6 seconds SLIDE 2 seconds {}]"
+    location = str(tmp_path / "promises")
+    with settings(spark, method="max-delay", minWait="1s", maxWait="2 minutes", location=location):
+        sw.sql(spark, text.format("DRATIO 1%"), name="text-by-setting")
+        sw.sql(spark, text.format("DRATIO 1% SLACK 9 seconds"), name="text-by-clause")
+        sw.ordered(spark.table("Settled"), event_time="ts", drop_ratio=0.01, name="ordered-by-setting")
+    by_setting, by_clause = completeness(spark, "text-by-setting"), completeness(spark, "text-by-clause")
+    ordered = completeness(spark, "ordered-by-setting")
+    assert (by_setting.method.name, ordered.method.name) == ("max-delay", "max-delay")
+    assert (by_setting.completeness.min_wait_ms, by_setting.completeness.max_wait_ms) == (1_000.0, 120_000.0)
+    assert by_clause.completeness.max_wait_ms == 9_000.0
+    assert ordered.completeness.max_wait_ms == 120_000.0
+
+
 def test_a_setting_that_makes_no_sense_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
     events = FileStream(spark, tmp_path / "in").read_stream()
     with settings(spark, method="guess"), pytest.raises(sw.UnknownName, match=r"\[unknown-method\].*'guess'"):

@@ -16,6 +16,7 @@ from rich.table import Table
 from slackwater import units
 from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD, deferral_method_names
 from slackwater.errors import InvalidData, InvalidOption
+from slackwater.extras import require
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.queries import QuerySet
 from slackwater.promises import Precision
@@ -294,6 +295,7 @@ def _print(
 
 
 def _plot(entries: list[dict[str, Any]], path: Path) -> None:
+    require("matplotlib", purpose="--plot")
     import matplotlib
 
     matplotlib.use("Agg")

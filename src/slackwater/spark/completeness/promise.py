@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.control.choice import Method
@@ -55,3 +57,19 @@ def new_promise(
 def default_method(spark: SparkSession) -> Method:
     """The method of a promise that names none."""
     return Method(setting(spark, Setting.METHOD) or DEFAULT_METHOD)
+
+
+def with_session_waits(spark: SparkSession, completeness: Completeness) -> Completeness:
+    """The promise of a query text, with the session's waits where the text sets none."""
+    session = Completeness.of(
+        completeness.drop_ratio,
+        min_wait=setting(spark, Setting.MIN_WAIT),
+        max_wait=setting(spark, Setting.MAX_WAIT),
+        idle_after=setting(spark, Setting.IDLE_AFTER),
+    )
+    unset = Completeness(completeness.drop_ratio)
+    waits = ("min_wait_ms", "max_wait_ms", "idle_after_ms")
+    return replace(
+        completeness,
+        **{wait: getattr(session, wait) for wait in waits if getattr(completeness, wait) == getattr(unset, wait)},
+    )

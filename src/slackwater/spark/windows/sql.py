@@ -17,7 +17,7 @@ from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.names import table_name
 from slackwater.plan.shape import template_without_window
 from slackwater.spark.completeness.observation import observed_events, promised_events
-from slackwater.spark.completeness.promise import default_method, new_promise
+from slackwater.spark.completeness.promise import default_method, new_promise, with_session_waits
 from slackwater.spark.completeness.source_heartbeats import with_source_heartbeats
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.catalog import describe, registration_of, table_of
@@ -137,10 +137,11 @@ def _with_shedding(plan: Plan, events: DataFrame, options: QueryOptions) -> Data
 def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryOptions) -> CompletenessSpec:
     """Register the completeness promise of a plan."""
     assert plan.attribute is not None
-    column, completeness = plan.attribute, plan.promise
     numeric_order = plan.measure is Measure.NUMBER
     if numeric_order:
-        column, completeness = NUMBER_TIME, dataclasses.replace(completeness, idle_after_ms=math.inf)
+        column, completeness = NUMBER_TIME, dataclasses.replace(plan.promise, idle_after_ms=math.inf)
+    else:
+        column, completeness = plan.attribute, with_session_waits(events.sparkSession, plan.promise)
     return new_promise(
         events,
         column,
