@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
@@ -23,6 +26,7 @@ from tests.helpers.harness import (
     same_rows,
     settle,
     start,
+    start_idle,
     timestamp,
     watermark_ms,
 )
@@ -40,51 +44,81 @@ def lateness(shape: str, at_s: np.ndarray[Any, Any], rng: np.random.Generator) -
     return np.asarray(rng.exponential(1.0, len(at_s)) * mean)
 
 
-@pytest.mark.parametrize("shape", ["steady", "drifting", "stepping"])
-def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, spark: SparkSession, tmp_path: Path) -> None:
-    rng = np.random.default_rng(7)
-    batches, per_batch, period_s = 16, 500, 5.0
-    arrivals = np.sort(rng.uniform(0, batches * period_s, batches * per_batch))
-    all_rows = rows(arrivals, lateness(shape, arrivals, rng))
-    stream = FileStream(spark, tmp_path / "in")
-    for batch in range(batches):
-        stream.put(all_rows[batch * per_batch : (batch + 1) * per_batch])
-    promise, progress = windowed(stream, tmp_path)
+@dataclass(frozen=True)
+class Run:
+    """A query that counts windows of five seconds by sensor, its rows, its promise, and what Spark reported."""
 
-    marks = [watermark_ms(p) for p in progress]
-    assert promise.kept, str(promise)
-    assert promise.ledger.input == len(all_rows)
+    folder: Path
+    stream: FileStream
+    rows: list[dict[str, Any]]
+    promise: CompletenessReport
+    progress: list[Any]
+
+
+def counted(stream: FileStream, folder: Path) -> StreamingQuery:
+    """Start to count windows of five seconds by sensor under a promise; the stream is still empty."""
+    events = stream.read_stream().transform(sw.with_drop_ratio, "ts", "2%", arrival="arrived")
+    return start_idle(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), folder)
+
+
+def finished(query: StreamingQuery, stream: FileStream, folder: Path, all_rows: list[dict[str, Any]]) -> Run:
+    """Let the query run to the end of its stream, and stop it."""
+    settle(query)
+    made = Run(folder, stream, all_rows, promise_of(query), query.recentProgress)
+    query.stop()
+    return made
+
+
+def put_in_batches(stream: FileStream, all_rows: list[dict[str, Any]], per_batch: int) -> None:
+    for first in range(0, len(all_rows), per_batch):
+        stream.put(all_rows[first : first + per_batch])
+
+
+SHAPES = ["steady", "drifting", "stepping"]
+PER_BATCH = 500
+
+
+@pytest.fixture(scope="module")
+def shaped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """The same query over a stream of each shape, all at the same time."""
+    root = tmp_path_factory.mktemp("shaped")
+    streams = {shape: FileStream(spark, root / shape / "in") for shape in SHAPES}
+    running = {shape: counted(stream, root / shape) for shape, stream in streams.items()}
+    made = {}
+    for shape, stream in streams.items():
+        rng = np.random.default_rng(7)
+        arrivals = np.sort(rng.uniform(0, 16 * 5.0, 16 * PER_BATCH))
+        made[shape] = rows(arrivals, lateness(shape, arrivals, rng))
+        put_in_batches(stream, made[shape], PER_BATCH)
+    return {shape: finished(running[shape], streams[shape], root / shape, made[shape]) for shape in SHAPES}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, shaped: dict[str, Run]) -> None:
+    run = shaped[shape]
+    marks = [watermark_ms(p) for p in run.progress]
+    assert run.promise.kept, str(run.promise)
+    assert run.promise.ledger.input == len(run.rows)
     assert marks == sorted(marks), "the watermark never retreats"
     assert marks[-1] > ORIGIN_S * 1000, "the heartbeat has moved"
 
-    late = check_with_batch(spark, stream, tmp_path, progress, all_rows, per_batch)
-    assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late)
+    late = late_by_batch_job(run, PER_BATCH)
+    assert run.promise.ledger == Ledger(on_time=len(run.rows) - late, late=late)
 
 
-def windowed(stream: FileStream, folder: Path) -> tuple[CompletenessReport, list[Any]]:
-    """Count 5-second windows by sensor under a promise to the stream's end; the promise, and what Spark reported."""
-    events = stream.read_stream().transform(sw.with_drop_ratio, "ts", "2%", arrival="arrived")
-    query = start(events.groupBy(F.window("ts", "5 seconds"), "sensor").count(), folder)
-    settle(query)
-    promise, progress = promise_of(query), query.recentProgress
-    query.stop()
-    return promise, progress
-
-
-def check_with_batch(
-    spark: SparkSession, stream: FileStream, folder: Path, progress: list[Any], all_rows: list[Any], per_batch: int
-) -> int:
-    """Compare those windows with what a batch job finds; how many rows were late."""
+def late_by_batch_job(run: Run, per_batch: int) -> int:
+    """Compare the windows with those of a batch job; how many rows were late."""
+    progress, all_rows = run.progress, run.rows
     marks = [watermark_ms(p) for p in progress]
-    # Late is counted by us, row for row as Spark's own watermark of each micro-batch says (ties are on time).
+    # A row is late if it is below Spark's watermark of its micro-batch; ties are on time.
     with_rows = [i for i, p in enumerate(progress) if p["sources"][1]["numInputRows"] > 0]
     batches = len(all_rows) // per_batch
     assert len(with_rows) == batches
     event_ms = np.array([pd.Timestamp(row["ts"]).timestamp() * 1000 for row in all_rows]).reshape(batches, per_batch)
     late = sum(int((event_ms[b] < marks[i] + 1).sum()) for b, i in enumerate(with_rows) if marks[i] > 0)
 
-    # Every window that closed holds exactly the rows that a batch job finds in it, less those that Spark's filter
-    # (it goes by the watermark of the batch before) refused.
+    # A closed window holds exactly the rows that a batch job finds in it, except those that Spark's filter refused,
+    # which goes by the watermark of the batch before.
     refused = {
         all_rows[b * per_batch + j]["id"]
         for b, i in enumerate(with_rows)
@@ -92,44 +126,59 @@ def check_with_batch(
         if i > 0 and event_ms[b, j] // 5000 * 5000 + 5000 <= marks[i - 1]
     }
     assert len(refused) <= late
-    kept = stream.read_batch().where((F.col("id") >= 0) & ~F.col("id").isin(*refused, -1))
+    kept = run.stream.read_batch().where((F.col("id") >= 0) & ~F.col("id").isin(*refused, -1))
     truth = kept.groupBy(F.window("ts", "5 seconds"), "sensor").count()
     closed = truth.where(F.unix_millis(F.col("window.end")) <= F.lit(int(marks[-1])))
     assert closed.count() > 20
-    same_rows(collected(spark, folder), closed)
+    same_rows(collected(run.stream.spark, run.folder), closed)
     return late
 
 
-@pytest.mark.parametrize("nulls_counted_from", [(4, 3), (5, 0)], ids=["by its cells", "by a count of its own"])
-def test_a_thinned_micro_batch_still_counts_late_and_invalid_rows_exactly(
-    nulls_counted_from: tuple[int, int], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("slackwater.spark.completeness.histogram._NULLS_COUNTED_FROM", nulls_counted_from)
-    monkeypatch.setattr("slackwater.spark.completeness.histogram._SAMPLE_FROM_ROWS", 1000)
-    monkeypatch.setattr(
-        "slackwater.spark.completeness.histogram._ENOUGH_PROBES", 3
-    )  # of 2500 rows one in 256 is a probe
+NULLS_COUNTED_FROM = {"by-cells": (4, 3), "by-count": (5, 0)}
+SAMPLED_PER_BATCH, SAMPLED_BATCHES = 2500, 14
+
+
+@pytest.fixture(scope="module")
+def sampled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """A query that counts nulls in either way, in micro-batches large enough for a sampled histogram."""
+    root = tmp_path_factory.mktemp("sampled")
     rng = np.random.default_rng(3)
-    batches, per_batch, period_s = 14, 2500, 60.0
-    arrivals = np.sort(rng.uniform(0, batches * period_s, batches * per_batch))
+    arrivals = np.sort(rng.uniform(0, SAMPLED_BATCHES * 60.0, SAMPLED_BATCHES * SAMPLED_PER_BATCH))
     behind = rng.exponential(1.0, len(arrivals))
-    behind[-3 * per_batch :: 500] = 400.0
+    behind[-3 * SAMPLED_PER_BATCH :: 500] = 400.0
     all_rows = rows(arrivals, behind)
-    stream = FileStream(spark, tmp_path / "in")
-    for batch in range(batches):
-        broken = [{**all_rows[0], "id": -1 - batch, "ts": stamp} for stamp in ("2099-01-01T00:00:00+00:00", None)]
-        stream.put([*all_rows[batch * per_batch : (batch + 1) * per_batch], *broken])
-    promise, progress = windowed(stream, tmp_path)
-    observed = [m for p in progress for key, m in p["observedMetrics"].items() if key.startswith("slackwater:")]
-    by_cell = sum(cell["count"] for metrics in observed for cell in metrics["cells"] or [] if cell["item"] is not None)
-    assert by_cell < 0.8 * len(all_rows), "many rows were not counted by their cells"
-    late = check_with_batch(spark, stream, tmp_path, progress, all_rows, per_batch)
+    stream = FileStream(spark, root / "in")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slackwater.spark.completeness.histogram._SAMPLE_FROM_ROWS", 1000)
+        # of 2500 rows one in 256 is a probe
+        patch.setattr("slackwater.spark.completeness.histogram._ENOUGH_PROBES", 3)
+        running = {}
+        for way, counted_from in NULLS_COUNTED_FROM.items():
+            patch.setattr("slackwater.spark.completeness.histogram._NULLS_COUNTED_FROM", counted_from)
+            running[way] = counted(stream, root / way)
+        for batch in range(SAMPLED_BATCHES):
+            broken = [{**all_rows[0], "id": -1 - batch, "ts": stamp} for stamp in ("2099-01-01T00:00:00+00:00", None)]
+            stream.put([*all_rows[batch * SAMPLED_PER_BATCH : (batch + 1) * SAMPLED_PER_BATCH], *broken])
+        return {way: finished(query, stream, root / way, all_rows) for way, query in running.items()}
+
+
+def counts_by_cell(run: Run) -> list[int]:
+    """How many rows the histogram of each micro-batch counted."""
+    observed = [m for p in run.progress for key, m in p["observedMetrics"].items() if key.startswith("slackwater:")]
+    return [sum(c["count"] for c in m["cells"] if c["item"] is not None) for m in observed if m["cells"]]
+
+
+@pytest.mark.parametrize("way", NULLS_COUNTED_FROM)
+def test_a_sampled_micro_batch_still_counts_late_and_invalid_rows_exactly(way: str, sampled: dict[str, Run]) -> None:
+    run = sampled[way]
+    assert sum(counts_by_cell(run)) < 0.8 * len(run.rows), "many rows were not counted by their cells"
+    late = late_by_batch_job(run, SAMPLED_PER_BATCH)
     assert late >= 10
-    assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late, invalid=2 * batches)
-    assert promise.kept, str(promise)
+    assert run.promise.ledger == Ledger(on_time=len(run.rows) - late, late=late, invalid=2 * SAMPLED_BATCHES)
+    assert run.promise.kept, str(run.promise)
 
 
-def test_a_part_of_the_rows_is_not_gone_by_where_event_times_are_coarse(
+def test_coarse_event_times_are_not_sampled(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slackwater.spark.completeness.histogram._SAMPLE_FROM_ROWS", 1000)
@@ -140,37 +189,56 @@ def test_a_part_of_the_rows_is_not_gone_by_where_event_times_are_coarse(
     event_s = np.floor((arrivals - rng.exponential(1.0, len(arrivals))) / 10.0) * 10.0
     all_rows = rows(arrivals, arrivals - event_s)
     stream = FileStream(spark, tmp_path / "in")
-    for batch in range(batches):
-        stream.put(all_rows[batch * per_batch : (batch + 1) * per_batch])
-    promise, progress = windowed(stream, tmp_path)
-    observed = [m for p in progress for key, m in p["observedMetrics"].items() if key.startswith("slackwater:")]
-    by_cell = [sum(c["count"] for c in m["cells"] if c["item"] is not None) for m in observed if m["cells"]]
-    whole = [count == per_batch for count in by_cell]
-    # a micro-batch may have begun before the one before it was heard of
-    assert not all(whole) and all(whole[-3:]), "some micro-batch was thinned, and soon none any more"
-    late = check_with_batch(spark, stream, tmp_path, progress, all_rows, per_batch)
-    assert promise.ledger == Ledger(on_time=len(all_rows) - late, late=late)
-    assert promise.kept, str(promise)
+    query = counted(stream, tmp_path)
+    put_in_batches(stream, all_rows, per_batch)
+    run = finished(query, stream, tmp_path, all_rows)
+    whole = [count == per_batch for count in counts_by_cell(run)]
+    # a micro-batch may begin before the one before it is reported
+    assert not all(whole) and all(whole[-3:]), "some micro-batch was sampled, and soon none any more"
+    late = late_by_batch_job(run, per_batch)
+    assert run.promise.ledger == Ledger(on_time=len(all_rows) - late, late=late)
+    assert run.promise.kept, str(run.promise)
 
 
-@pytest.mark.parametrize("stamp", ["2099-01-01T00:00:00+00:00", "1970-01-01T00:00:01+00:00", None, "yesterday"])
-def test_a_broken_clock_changes_only_its_own_fate(stamp: str | None, spark: SparkSession, tmp_path: Path) -> None:
-    outcome = []
-    for poisoned in (False, True):
-        folder = tmp_path / str(poisoned)
-        stream = FileStream(spark, folder / "in")
+STAMPS = {"future": "2099-01-01T00:00:00+00:00", "past": "1970-01-01T00:00:01+00:00", "null": None, "text": "yesterday"}
+
+
+@pytest.fixture(scope="module")
+def clocks(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Ledger, dt.datetime | None, DataFrame]]:
+    """The same rows through a query for each of ``STAMPS``, with one row more of that stamp, and once ``plain``.
+
+    All of them take every decision after the same micro-batch.
+    """
+    root = tmp_path_factory.mktemp("clocks")
+    streams = {name: FileStream(spark, root / name / "in") for name in ("plain", *STAMPS)}
+    running = {}
+    for name, stream in streams.items():
         events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived")
-        query = start(events.groupBy(F.window("ts", "2 seconds")).agg(F.count("*"), F.sum("value")), folder)
-        for batch in range(4):
-            arrivals = batch * 5 + np.linspace(0, 5, 200, endpoint=False)
-            good = rows(arrivals, np.abs(np.sin(arrivals * 7)), first_id=batch * 200)
-            bad = {**good[0], "id": -1, "ts": stamp}
-            stream.put([*good, bad] if poisoned and batch == 1 else good)
-            settle(query)  # so that both runs take every decision at the same moment
+        counts = events.groupBy(F.window("ts", "2 seconds")).agg(F.count("*"), F.sum("value"))
+        running[name] = start_idle(counts, root / name)
+    for batch in range(4):
+        arrivals = batch * 5 + np.linspace(0, 5, 200, endpoint=False)
+        good = rows(arrivals, np.abs(np.sin(arrivals * 7)), first_id=batch * 200)
+        for name, stream in streams.items():
+            bad = [{**good[0], "id": -1, "ts": STAMPS[name]}] if name in STAMPS and batch == 1 else []
+            stream.put([*good, *bad])
+        for query in running.values():
+            settle(query)
+    found = {}
+    for name, query in running.items():
         promise = promise_of(query)
-        outcome.append((promise.ledger, promise.heartbeat, collected(spark, folder)))
+        found[name] = (promise.ledger, promise.heartbeat, collected(spark, root / name))
         query.stop()
-    (plain, plain_heartbeat, plain_result), (odd, odd_heartbeat, odd_result) = outcome
+    return found
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+def test_a_broken_clock_changes_only_its_own_fate(
+    stamp: str, clocks: dict[str, tuple[Ledger, dt.datetime | None, DataFrame]]
+) -> None:
+    (plain, plain_heartbeat, plain_result), (odd, odd_heartbeat, odd_result) = clocks["plain"], clocks[stamp]
     assert plain.input == 800
     assert odd == plain + Ledger(invalid=1)
     assert odd_heartbeat == plain_heartbeat
@@ -195,9 +263,10 @@ def test_an_idle_source_still_closes_its_windows(spark: SparkSession, tmp_path: 
     for batch in range(3):
         stream.put(rows(np.arange(batch * 100, batch * 100 + 100) / 20, np.full(100, 0.05), first_id=batch * 100))
     events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", idle_after="1 second")
+    usual = spark.conf.get("spark.sql.streaming.noDataProgressEventInterval")
     spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "200")
     query = start(events.groupBy(F.window("ts", "5 seconds")).count(), tmp_path, name="idle")
-    spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
+    spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", usual or "10s")
     truth = stream.read_batch().groupBy(F.window("ts", "5 seconds")).count()
     wanted = truth.count()
     # nothing arrives any more: only the passing of time can close the last window
