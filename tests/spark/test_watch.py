@@ -113,18 +113,18 @@ def test_standing_queries_report_their_evaluations(spark: SparkSession, tmp_path
         query.stop()
 
     (promise,) = report.precision
-    written, standing = collected(spark, tmp_path).where("value IS NOT NULL"), promise.standing
-    assert standing.queries == 6 and standing.withheld == 0
-    assert standing.evaluated == written.count()
+    written, counts = collected(spark, tmp_path).where("value IS NOT NULL"), promise.counts
+    assert counts.queries == 6 and counts.withheld == 0
+    assert counts.evaluated == written.count()
     reached = promise.series.batches
-    assert standing.evaluated + standing.deferred == 6 * reached, "each query is evaluated or let stand"
-    assert 0 < standing.evaluated < 6 * reached
-    assert 0 <= standing.hits <= standing.judged and 0 <= standing.within <= standing.audited
-    assert standing.expected == pytest.approx(0.9 * standing.judged)
+    assert counts.evaluated + counts.deferred == 6 * reached, "each query is evaluated or let stand"
+    assert 0 < counts.evaluated < 6 * reached
+    assert 0 <= counts.hits <= counts.judged and 0 <= counts.within <= counts.audited
+    assert counts.expected == pytest.approx(0.9 * counts.judged)
     assert len(observed["shards"]) == 2
     (series,) = SeriesFinder(lambda: [tmp_path / "promises"]).find()
-    assert series.latest("precision") == standing
-    assert f"evaluated   {standing.evaluated:,}" in str(report) and report.as_json()["precision"][0]["queries"] == 6
+    assert series.latest("precision") == counts
+    assert f"evaluated   {counts.evaluated:,}" in str(report) and report.as_json()["precision"][0]["queries"] == 6
     assert "evaluated" in report._repr_html_() and "CONFIDENCE 90%" in report._repr_html_()
 
 

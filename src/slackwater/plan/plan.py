@@ -110,5 +110,5 @@ class Plan:
     def panes_where_read(self) -> bool:
         """Whether the ordered path gets panes that are built where rows are read, as the aggregates need no order."""
         names = [name for aggregate in self.aggregates for name, _ in aggregate.operator]
-        stepwise = self.kind is Kind.LANDMARK and self.window.slide is not None and not self.method_options
+        stepwise = self.kind is Kind.LANDMARK and self.window.slide is not None
         return stepwise and "first" not in names and "last" not in names

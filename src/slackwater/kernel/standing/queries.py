@@ -74,7 +74,7 @@ class QuerySet:
             raise InvalidOption(
                 "invalid-confidence",
                 f"confidence={confidences[bad_confidence][0]} is not between 0 and 1",
-                "use 0.9 or '95%'; for certainty use a bound of zero",
+                "use 0.9 or '95%'; for exact answers use a bound of 0",
             )
         relatives = np.array(np.broadcast_to(np.asarray(relative, dtype=np.bool_), size))
         return cls(ids, matrix, bounds, relatives, confidences, two_sided_quantile(confidences))

@@ -122,9 +122,9 @@ def _report_progress(query: StreamingQuery, on_progress: OnText, timeout_s: floa
     batch = -1 if last is None else int(last["batchId"])
     wait_for_batch(str(query.id), batch, timeout_s)
     found = reports_of(str(query.id))
-    answers = [report.standing for report in found.get("precision", []) if isinstance(report, PrecisionReport)]
+    answers = [report.counts for report in found.get("precision", []) if isinstance(report, PrecisionReport)]
     if answers:
-        on_progress(f"{sum(standing.evaluated for standing in answers):,} answers")
+        on_progress(f"{sum(counts.evaluated for counts in answers):,} answers")
     else:
         on_progress(f"{sum(promise.ledger.input for promise in found.get('completeness', [])):,} rows")
     return batch

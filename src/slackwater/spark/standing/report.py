@@ -30,14 +30,14 @@ class PrecisionReport:
         return Ledger()
 
     @property
-    def standing(self) -> PrecisionCounts:
+    def counts(self) -> PrecisionCounts:
         """The counts over the run."""
         return self.series.latest("precision") or PrecisionCounts()
 
     @property
     def kept(self) -> bool:
         """Whether the audits so far keep the promise; True while there are too few to tell."""
-        return self.standing.kept is not False
+        return self.counts.kept is not False
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -46,27 +46,26 @@ class PrecisionReport:
             "method": self.series.about.method,
             "promised_confidence": self.series.about.promised or None,
             "kept": self.kept,
-            "fidelity": self.standing.fidelity,
-            "hit_ratio": self.standing.hit_ratio,
+            "fidelity": self.counts.fidelity,
+            "hit_ratio": self.counts.hit_ratio,
             **{
-                word: getattr(self.standing, word)
-                for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
+                word: getattr(self.counts, word) for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
             },
             "recent": series_json(self.series),
         }
 
     def __str__(self) -> str:
-        standing, about = self.standing, self.series.about
-        word = {None: "too few to tell", True: "kept", False: "BROKEN"}[standing.kept]
-        fidelity = "not audited" if standing.fidelity is None else f"{percent(standing.fidelity)} of the time"
-        hits = "–" if standing.hit_ratio is None else percent(standing.hit_ratio)
+        counts, about = self.counts, self.series.about
+        word = {None: "too few to tell", True: "kept", False: "BROKEN"}[counts.kept]
+        fidelity = "not audited" if counts.fidelity is None else f"{percent(counts.fidelity)} of the time"
+        hits = "–" if counts.hit_ratio is None else percent(counts.hit_ratio)
         return "\n".join(
             [
                 f"{self.name}: {promise_text(about)} by {about.method}",
                 f"  within      {fidelity}, {hits} when next evaluated ({word})",
-                f"  queries     {standing.queries:,}, {standing.withheld:,} of them withheld",
-                f"  evaluated   {standing.evaluated:,} ({standing.guessed:,} with silent streams), "
-                f"{standing.deferred:,} deferred",
+                f"  queries     {counts.queries:,}, {counts.withheld:,} of them withheld",
+                f"  evaluated   {counts.evaluated:,} ({counts.guessed:,} with silent streams), "
+                f"{counts.deferred:,} deferred",
                 *series_lines(self.series),
             ]
         )
