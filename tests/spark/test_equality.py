@@ -55,6 +55,7 @@ def draw_case(draw: Any, bench: Any) -> Any:
     return bench.landmark("Drawn", "2023-11-14 22:13:24", 2, pair, wait)
 
 
+@pytest.mark.full
 @settings(
     max_examples=4,
     phases=[Phase.generate],  # a run takes seconds, so a failure is not shrunk

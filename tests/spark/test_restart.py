@@ -33,7 +33,14 @@ def batch_rows(batch: int) -> list[dict[str, Any]]:
     return rows(at, 0.4 * np.abs(np.sin(at * 5)), first_id=batch * PER_BATCH)
 
 
-@pytest.mark.parametrize(("location", "name"), [("beside the checkpoint", "again"), ("lost", "again"), ("kept", None)])
+@pytest.mark.parametrize(
+    ("location", "name"),
+    [
+        ("beside the checkpoint", "again"),
+        pytest.param("lost", "again", marks=pytest.mark.full),
+        pytest.param("kept", None, marks=pytest.mark.full),
+    ],
+)
 def test_a_clean_restart_goes_on(location: str, name: str | None, spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     beside = str(tmp_path / "slackwater")
