@@ -24,7 +24,7 @@ demo: setup          ## a real Spark query keeps DRATIO 1% (two minutes)
 test: setup check    ## what a change must pass: style, types, imports, and all tests but those of test-all
 	@$(PYTEST) -m "not full"
 
-test-all: setup check browser  ## every test: also kills, clusters, the browser, the wheel, the examples and the docs
+test-all: setup check browser  ## every test: also kills, clusters, the browser, the wheel, the examples, the docs, the longest queries
 	@$(PYTEST)
 
 fast: $(READY)       ## the tests that need no JVM

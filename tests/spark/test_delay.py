@@ -157,6 +157,7 @@ def covered_by_fair_coins(ratios: list[float], xs: np.ndarray, runs: int = 20_00
     return {name: count / runs for name, count in hits.items()}
 
 
+@pytest.mark.full
 def test_sums_and_counts_are_unbiased_and_their_errors_honest(spark: SparkSession, tmp_path: Path) -> None:
     """400 groups with the same 300 rows per batch stand for 400 runs of the same query."""
     # with these numbers, 1 % of the truth is more than five standard deviations of the means below

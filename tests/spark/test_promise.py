@@ -323,6 +323,7 @@ def test_without_an_arrival_column_the_batch_is_the_clock(spark: SparkSession, t
     assert marks == sorted(marks)
 
 
+@pytest.mark.full
 def test_no_micro_batch_has_generated_code_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
     """Code that names the heartbeat or the time would be compiled, and warmed up, in every micro-batch."""
     stream = FileStream(spark, tmp_path / "in")

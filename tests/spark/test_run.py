@@ -131,6 +131,7 @@ def test_folders_of_other_files(kind: str, spark: SparkSession, tmp_path: Path) 
     assert values(found.where(F.col("window_end") <= F.to_timestamp(F.lit(heartbeat)))) == exact(source, heartbeat)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("shared_session")
 def test_replay_to_json_with_late_rows_apart(spark: SparkSession, tmp_path: Path) -> None:
     source = FileStream(spark, tmp_path / "in")
@@ -194,6 +195,7 @@ def test_a_static_table_is_joined_with_the_types_that_it_is_given(spark: SparkSe
     assert values(found.where(ended)) == values(closed.where(ended)) and found.where(ended).count() > 4
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("shared_session")
 def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")

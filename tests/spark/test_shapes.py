@@ -151,7 +151,7 @@ def answers(stream: FileStream) -> DataFrame:
     )
 
 
-@pytest.mark.parametrize("how", ["inner", "left_outer"])
+@pytest.mark.parametrize("how", ["inner", pytest.param("left_outer", marks=pytest.mark.full)])
 def test_stream_stream_joins_with_a_promise_on_each_side(
     how: str, spark: SparkSession, stream: FileStream, tmp_path: Path
 ) -> None:
@@ -220,6 +220,7 @@ def test_event_time_timeouts(spark: SparkSession, stream: FileStream, tmp_path: 
     assert got.where(F.col("watermark_ms") <= ORIGIN_S * 1000).count() == 0, "the state sees the heartbeat"
 
 
+@pytest.mark.full
 def test_several_queries_in_one_session(spark: SparkSession, stream: FileStream, tmp_path: Path) -> None:
     """Two on one promised DataFrame, which share its heartbeat, and one with a promise of its own."""
     events = promised(stream, name="shared")

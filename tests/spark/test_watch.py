@@ -28,6 +28,7 @@ def batches(count: int, first: int = 0) -> list[list[dict[str, Any]]]:
     return [made[i * 60 : (i + 1) * 60] for i in range(count)]
 
 
+@pytest.mark.full
 def test_a_series_survives_a_restart_and_agrees_with_report_and_output(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
 
