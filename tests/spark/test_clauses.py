@@ -152,6 +152,7 @@ def test_heartbeats_of_the_stream_itself(spark: SparkSession, tmp_path: Path) ->
     assert values(sw.reconcile(outcome.published)) == values(closed) and closed.count() >= 7
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", SHED)
 def test_delay_with_errors_with_a_drop_ratio_and_alone(path: str, shed: dict[str, Outcome]) -> None:
     report = shed[path].report

@@ -244,6 +244,7 @@ def test_several_queries_in_one_session(spark: SparkSession, stream: FileStream,
     same_rows(collected(spark, tmp_path / "c"), closed_by(windowed(batch), marks[2]))
 
 
+@pytest.mark.full
 def test_a_used_promise_starts_afresh_with_a_fresh_checkpoint(
     spark: SparkSession, stream: FileStream, tmp_path: Path
 ) -> None:
