@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.control.policy import Policy
 from slackwater.errors import PromiseConflict
 from slackwater.language import parse
 from slackwater.plan import make_plan
@@ -52,5 +53,6 @@ def test_a_checkpoint_that_does_not_say_is_taken(tmp_path: Path) -> None:
     start = {"epoch": "e", "heartbeat": None}
     offers = Mailbox(tmp_path)
     mine = reader(tmp_path, QUERY)
-    offers.publish(7, 9, False, {"e": {"batch": 3, "ledger": {}}})
+    policy = Policy(clock=9.0, wall=0.0, heartbeat=7.0)
+    offers.publish({"e": policy}, False, {"e": {"batch": 3, "ledger": {}}})
     assert mine.read(start)[1]["state"] == state_identity(make_plan(parse(QUERY)))

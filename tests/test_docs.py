@@ -84,7 +84,7 @@ def test_architecture_names_every_file_of_a_promise(tmp_path: Path) -> None:
     mailbox = Mailbox(tmp_path)
     mailbox.declare_live([])
     mailbox.write_shed_ratio(0.0)
-    mailbox.publish(0, 0, False, {})
+    mailbox.publish({}, False, {})
     mailbox.announce("<id>")
     series_path(tmp_path, "<query>").touch()
     files = sorted(path.name for path in tmp_path.iterdir())

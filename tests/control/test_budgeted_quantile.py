@@ -23,6 +23,7 @@ from slackwater.sim.driver import Batches, Outcome, clairvoyant_wait, run
 from slackwater.sim.streams import make_stream
 from slackwater.sim.streams.arrange import in_arrival_order
 from slackwater.sim.trace import Trace
+from slackwater.units import DAY_MS
 
 
 def outcome(trace: Trace, ratio: float, every: int = 10, **options: bool) -> Outcome:
@@ -76,20 +77,18 @@ def test_single_extreme_order_number_without_a_clock_is_ignored() -> None:
     assert got.heartbeats[-1] > 15_000
 
 
-@settings(max_examples=40)
-@given(st.lists(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 400)), min_size=1, max_size=6), max_size=60))
-def test_overdrawn_budget_waits_three_times_the_longest_lateness(drawn: list[list[tuple[int, int]]]) -> None:
-    method = BudgetedQuantile(Completeness(0.05))
-    clock, heartbeat, reference, longest = 0.0, -np.inf, None, 0.0
-    for group in drawn:
-        arrivals = clock + np.cumsum([float(gap) for gap, _ in group])
-        clock = float(arrivals[-1])
-        values = arrivals - np.array([float(late) for _, late in group])
-        method.observe(Batch(values, arrivals, clock=clock, late=int(np.sum(values < heartbeat))))
-        longest = max(longest, (clock if reference is None else reference) - float(values.min()))
-        decided, reference = method.heartbeat(clock), clock
-        assert method.budget.balance >= 0 or decided <= max(heartbeat, clock - 3.0 * longest)
-        heartbeat = decided
+def test_row_a_year_late_does_not_lengthen_the_wait_when_the_budget_is_spent() -> None:
+    """A jump of the lateness overdraws the budget, long after a single row that was a year late."""
+    random = np.random.default_rng(26)
+    lateness_ms = np.where(np.arange(11_000) < 10_000, 2_000.0, 12_000.0) * random.random(11_000)
+    trace = in_arrival_order("test", 1e12 + 100.0 * np.arange(11_000.0), lateness_ms)
+    trace.values[5_000] -= 365 * DAY_MS
+    got = outcome(trace, 0.01, every=50)
+    late = np.cumsum(trace.values < np.repeat(got.heartbeats, np.diff(np.concatenate(([0], got.ends)))))
+    assert np.any(late[got.ends - 1] > 0.01 * got.ends), "the jump overdraws the budget"
+    assert trace.arrivals is not None
+    waits_ms = trace.arrivals[got.ends - 1] - got.heartbeats
+    assert waits_ms[np.isfinite(waits_ms)].max() < 10 * 12_000
 
 
 @settings(max_examples=40)

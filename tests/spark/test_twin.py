@@ -18,6 +18,7 @@ from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, run
 from slackwater.sim.streams.step import step
 from slackwater.sim.trace import Trace
+from slackwater.spark.completeness.control_row import CONTROL_PREFIX
 from slackwater.spark.completeness.histogram import decode_cells
 from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.mailbox import Mailbox
@@ -39,8 +40,11 @@ def trace_in_micros() -> Trace:
 
 def on_spark(
     spark: SparkSession, folder: Path, trace: Trace, ends: list[int]
-) -> tuple[Ledger, float, list[int | None]]:
-    """Replay the trace one micro-batch at a time; the heartbeat of each is in force in the next."""
+) -> tuple[Ledger, float, list[int | None], list[float | None]]:
+    """Replay the trace one micro-batch at a time; the heartbeat of each is in force in the next.
+
+    Also returns the clocks at which the heartbeats were chosen, as the micro-batches reported them.
+    """
     assert trace.arrivals is not None
     stream = FileStream(spark, folder / "in")
     events = sw.with_drop_ratio(stream.read_stream(), "ts", PROMISE.drop_ratio, arrival="arrived")
@@ -60,7 +64,10 @@ def on_spark(
     promise = promise_of(query)
     query.stop()
     assert promise.mean_wait_ms is not None
-    return promise.ledger, promise.mean_wait_ms, heartbeats[:-1]
+    with_rows = [progress.observedMetrics for progress in query.recentProgress if progress.sources[1].numInputRows]
+    chosen_at_us = [metrics[CONTROL_PREFIX + promise.name]["chosen_at_us"] for metrics in with_rows]
+    chosen_at_ms = [None if us is None else us / 1000.0 for us in chosen_at_us]
+    return promise.ledger, promise.mean_wait_ms, heartbeats[:-1], chosen_at_ms
 
 
 def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
@@ -70,7 +77,9 @@ def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
 
 
-def without_spark(trace: Trace, ends: list[int]) -> tuple[CompletenessTracker, list[float | None]]:
+def without_spark(
+    trace: Trace, ends: list[int], chosen_at_ms: list[float | None]
+) -> tuple[CompletenessTracker, list[float | None]]:
     """The tracker that listens to Spark, fed with the same cells, and the heartbeats that judged its batches."""
     assert trace.arrivals is not None
     spec = CompletenessSpec("twin", "ts", PROMISE, Method("budgeted-quantile"), [], Mailbox(Path("nowhere")))
@@ -83,7 +92,11 @@ def without_spark(trace: Trace, ends: list[int]) -> tuple[CompletenessTracker, l
         margins = np.round((trace.values[first:last] - origins) * 1000)
         clock = float(trace.arrivals[last - 1])
         cells = decode_cells(cells_of(margins), with_sources=False)
-        outcome = tracker.on_batch(BatchObservation(number, heartbeat, reference, clock, cells, clock, state_rows=1))
+        outcome = tracker.on_batch(
+            BatchObservation(
+                number, heartbeat, reference, clock, cells, clock, state_rows=1, chosen_at_ms=chosen_at_ms[number]
+            )
+        )
         assert outcome is not None
         heartbeats.append(outcome.heartbeat_ms)
     return tracker, heartbeats
@@ -92,27 +105,31 @@ def without_spark(trace: Trace, ends: list[int]) -> tuple[CompletenessTracker, l
 def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path) -> None:
     trace = trace_in_micros()
     ends = [*range(250, trace.rows, 250), trace.rows]
-    ledger, mean_wait_ms, heartbeats = on_spark(spark, tmp_path, trace, ends)
+    ledger, mean_wait_ms, heartbeats, chosen_at_ms = on_spark(spark, tmp_path, trace, ends)
+    assert trace.arrivals is not None
+    clocks = [float(np.floor(trace.arrivals[end - 1])) for end in ends]
+    assert chosen_at_ms == [None, *clocks[:-1]], "each micro-batch is judged by the decision from the one before it"
 
-    tracker, decided = without_spark(trace, ends)
+    tracker, decided = without_spark(trace, ends, chosen_at_ms)
     assert decided == heartbeats, "every decision, to the millisecond"
     assert tracker.ledger == ledger
     assert tracker.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
 
-    # The simulator sees rows and Spark histogram cells, so their waits differ by at most the width of a cell. From
+    # The simulator sees rows and Spark histogram cells, so their waits differ by about the width of a cell. From
     # the first micro-batch Spark learns only the clock.
-    assert trace.arrivals is not None
     rest = Trace("rest", trace.values[ends[0] :], trace.arrivals[ends[0] :])
     cuts = [end - ends[0] for end in ends[1:]]
     controller = DisorderController(PROMISE, make_method("budgeted-quantile", PROMISE))
-    outcome = run(rest, controller, Batches.at(rest, cuts), lag=1, hide_arrivals=True)
+    outcome = run(rest, controller, Batches.at(rest, cuts), lag=1, hide_arrivals=True, clock_before=clocks[0])
     assert rest.arrivals is not None
     sizes = np.diff([0, *cuts])
     under = np.isfinite(outcome.heartbeats)
     waits = rest.arrivals[np.array(cuts) - 1][under] - outcome.heartbeats[under]
-    simulated = float(np.average(waits, weights=sizes[under]))
-    print(f"mean wait: Spark {mean_wait_ms:.1f} ms, simulator {simulated:.1f} ms")
+    spark_waits = np.array([clock - at for clock, at in zip(clocks[1:], heartbeats[1:], strict=True) if at is not None])
+    print(f"mean wait: Spark {mean_wait_ms:.1f} ms, simulator {np.average(waits, weights=sizes[under]):.1f} ms")
     print(f"drop ratio: Spark {ledger.drop_ratio:.4%}, simulator {outcome.drop_ratio:.4%}")
-    assert mean_wait_ms == pytest.approx(simulated, rel=CELL_WIDTH)
+    assert len(spark_waits) == len(waits)
+    # The median: where two candidates are nearly as good, the width of a cell may decide between them.
+    assert np.median(np.abs(spark_waits - waits) / waits) <= CELL_WIDTH
     assert PROMISE.kept_by(ledger.late, ledger.on_time)
     assert PROMISE.kept_by(outcome.late, outcome.rows - outcome.late)

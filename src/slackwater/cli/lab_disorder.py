@@ -17,6 +17,7 @@ from slackwater.extras import require
 from slackwater.sim.compare import NEEDS_PUNCTUATIONS, Cell, compare, methods_for
 from slackwater.sim.driver import Batches
 from slackwater.sim.recorded import Recording, read_recording
+from slackwater.sim.spark_batches import SparkBatches, Trigger
 from slackwater.sim.streams import make_stream
 from slackwater.units import duration_ms, duration_text, percent, ratio
 
@@ -34,6 +35,10 @@ from slackwater.units import duration_ms, duration_text, percent, ratio
 @click.option("--methods", metavar="NAME[,NAME…]", help="Compare only these methods.  [default: all]")
 @click.option("--every", type=click.IntRange(min=1), metavar="ROWS", help="Rows per batch.")
 @click.option("--period", metavar="DURATION", help="Arrival time per batch, such as '1 second'.")
+@click.option("--trigger", metavar="DURATION", help="Run as on Spark, with this trigger interval; 0: back to back.")
+@click.option(
+    "--batch-cost", metavar="COST", default="0.3s+2us/row", show_default=True, help="With --trigger: time per batch."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON on standard output.")
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Write a plot to this file."
@@ -49,6 +54,8 @@ def command(
     methods: str | None,
     every: int | None,
     period: str | None,
+    trigger: str | None,
+    batch_cost: str,
     as_json: bool,
     plot: Path | None,
 ) -> None:
@@ -56,8 +63,11 @@ def command(
 
     Rows are taken in arrival order, and every row counts, including the first. A method sets one heartbeat per batch.
     Without --every or --period the stream is cut into at most 50 000 batches of equal size. Larger batches drop more
-    rows and wait longer. A wait is arrival clock − heartbeat. For a number, or without --arrival, it is the distance
-    behind the highest value seen, in the column's own unit.
+    rows and wait longer. With --trigger the heartbeat is chosen when a micro-batch is planned and judges the next one,
+    as on Spark, and is compared with the best constant delay for withWatermark in the same micro-batches.
+
+    A wait is arrival clock − heartbeat. For a number, or without --arrival, it is the distance behind the highest value
+    seen, in the column's own unit.
 
     \b
     Examples:
@@ -65,6 +75,7 @@ def command(
       slackwater lab disorder log.csv --event-time ts --arrival seen --source host,channel --plot log.png
       slackwater lab disorder orders.csv --event-time order_id --methods mean-distance,fixed-slack --json
       slackwater lab disorder --generated kim2012-changing:7
+      slackwater lab disorder phones.parquet --event-time ts --arrival seen --trigger '2 seconds' --json
     """
     if plot is not None:
         require("matplotlib", purpose="--plot")
@@ -74,7 +85,9 @@ def command(
         click.echo(f"note: {note}", err=True)
     ratios = [ratio(text, option="--drop-ratio") for text in drop_ratio.split(",")]
     chosen = _methods(methods, recording)
-    batches = _batches(recording, every, period)
+    batches = _batches(recording, every, period) if trigger is None else _micro_batches(recording, trigger, batch_cost)
+    if trigger is not None and (every is not None or period is not None):
+        raise InvalidOption("two-batch-sizes", "--trigger contradicts --every and --period", "give one of them")
     cells = _compare_all(console, recording, chosen, ratios, batches)
     if plot is not None:
         from slackwater.sim.comparison_plot import plot_comparison
@@ -93,7 +106,11 @@ def command(
 
 
 def _compare_all(
-    console: Console, recording: Recording, methods: list[str], ratios: list[float], batches: Batches
+    console: Console,
+    recording: Recording,
+    methods: list[str],
+    ratios: list[float],
+    batches: Batches | SparkBatches,
 ) -> list[Cell]:
     """Compare every method at every drop ratio, with a progress bar."""
     cells: list[Cell] = []
@@ -162,6 +179,20 @@ def _batches(recording: Recording, every: int | None, period: str | None) -> Bat
     return Batches.each(recording.trace, period_ms)
 
 
+def _micro_batches(recording: Recording, trigger: str, batch_cost: str) -> SparkBatches:
+    if recording.trace.arrivals is None:
+        raise InvalidOption("no-clock", f"--trigger {trigger} needs arrival times", "give --arrival")
+    fixed, _, per_row = batch_cost.partition("+")
+    if per_row and not per_row.endswith("/row"):
+        raise InvalidOption("invalid-cost", f"--batch-cost {batch_cost} is not a cost", "write '0.3s+2us/row'")
+    interval_ms = 0.0 if trigger.strip() == "0" else duration_ms(trigger, option="--trigger")
+    fixed_ms = duration_ms(fixed, option="--batch-cost")
+    row_ms = duration_ms(per_row.removesuffix("/row"), option="--batch-cost") if per_row else 0.0
+    if fixed_ms <= 0:
+        raise InvalidOption("invalid-cost", f"--batch-cost {batch_cost}: a batch takes time", "write '0.3s+2us/row'")
+    return SparkBatches.of(recording.trace, Trigger(interval_ms, fixed_ms, row_ms))
+
+
 def _tables(cells: list[Cell], recording: Recording) -> list[Table]:
     """One table per promised drop ratio."""
 
@@ -174,7 +205,8 @@ def _tables(cells: list[Cell], recording: Recording) -> list[Table]:
             title = f"promised {percent(cell.target_drop_ratio)}; clairvoyant wait {wait_text(cell.clairvoyant_wait)}"
             table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
             table.add_column("method", no_wrap=True)
-            for column in ("dropped", "kept", "mean wait", "p99 wait", "buffer", "×clairv."):
+            last = "×clairv." if cell.best_constant_wait is None else "×constant"
+            for column in ("dropped", "kept", "mean wait", "p99 wait", "buffer", last):
                 table.add_column(column, justify="right", no_wrap=True)
             tables[cell.target_drop_ratio] = table
         tables[cell.target_drop_ratio].add_row(

@@ -85,6 +85,8 @@ class Outcome:
     rows: int
     late: int
     mean_wait: float
+    median_wait: float
+    p90_wait: float
     p99_wait: float
     mean_buffer_rows: float
     ends: Ints
@@ -104,24 +106,25 @@ def run(
     *,
     lag: int = 1,
     hide_arrivals: bool = False,
+    clock_before: float | None = None,
 ) -> Outcome:
     """Run the controller over the trace. A row is late if it is below the heartbeat in force.
 
-    The heartbeat decided after batch k is in force from batch k + ``lag``; on Spark the lag is 1 or 2. With
-    ``hide_arrivals`` the method sees only the clock of each batch, as on Spark. Costs a call of the method per batch
-    and a few array passes at the end.
+    The heartbeat decided after batch k is in force from batch k + ``lag``. With ``hide_arrivals`` the method sees only
+    the clock of each batch, as on Spark. ``clock_before`` is the arrival clock before the first batch, if it is known.
+    Costs a call of the method per batch and a few array passes at the end.
     """
     batches = Batches.every(trace) if batches is None else batches
     heartbeats = np.full(len(batches.ends), UNKNOWN)
     causes: list[Cause] = []
-    pending = deque([controller.heartbeat] * lag, maxlen=lag)
+    pending = deque([(controller.heartbeat, clock_before)] * lag, maxlen=lag)
     values, sources = trace.values, trace.sources
     arrivals = None if hide_arrivals else trace.arrivals
     ends = batches.ends.tolist()
     clocks = [None] * len(ends) if batches.clocks is None else batches.clocks.tolist()
     start = 0
     for k, (end, clock) in enumerate(zip(ends, clocks, strict=True)):
-        heartbeat = pending[0]
+        heartbeat, chosen_at = pending[0]
         heartbeats[k] = heartbeat
         if end > start:
             rows = values[start:end]
@@ -131,11 +134,12 @@ def run(
                 sources=None if sources is None else sources[start:end],
                 punctuations=None if trace.punctuations is None else _without_nan(trace.punctuations[start:end]),
                 clock=clock,
+                reference=chosen_at,
                 late=int(np.count_nonzero(rows < heartbeat)),
             )
             controller.observe(batch)
         decision = controller.decide(clock)
-        pending.append(decision.heartbeat)
+        pending.append((decision.heartbeat, clock))
         causes.append(decision.cause)
         start = end
     return count(trace, batches.ends, heartbeats, causes)
@@ -149,7 +153,7 @@ def _without_nan(punctuations: Floats) -> Floats | None:
 def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[Cause]) -> Outcome:
     """Count the outcome of a run from the heartbeat that was in force during each batch."""
     if not trace.rows:
-        return Outcome(0, 0, 0.0, 0.0, 0.0, ends, heartbeats, causes)
+        return Outcome(0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, ends, heartbeats, causes)
     starts = np.concatenate(([0], ends[:-1]))
     in_force = np.repeat(heartbeats, ends - starts)
     on_time = trace.values >= in_force
@@ -158,12 +162,15 @@ def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[Cause]) -> 
     # then it is in the buffer at every arrival.
     accepted = np.flatnonzero(on_time)
     leaves = np.append(starts, trace.rows)[np.searchsorted(heartbeats, trace.values[accepted], side="right")]
+    median, p90, p99 = (float(wait) for wait in np.quantile(waits, (0.5, 0.9, 0.99)))
     buffered = float(np.sum(np.maximum(leaves - accepted, 0), dtype=np.float64))
     return Outcome(
         trace.rows,
         int(trace.rows - len(accepted)),
         float(waits.mean()),
-        float(np.quantile(waits, 0.99)),
+        median,
+        p90,
+        p99,
         buffered / trace.rows,
         ends,
         heartbeats,

@@ -10,6 +10,7 @@ import numpy as np
 
 from slackwater.control.disorder.cause import Cause, cause_of
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod, Floats, Ints, from_json, to_json
+from slackwater.control.policy import Policy
 from slackwater.promises import Completeness
 from slackwater.units import MINUTE_MS
 
@@ -24,11 +25,24 @@ MOST_STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A new heartbeat, the wait that it means, and its cause."""
+    """A new heartbeat, the wait that it means, and its cause.
+
+    ``proposed`` is the heartbeat before the rule that it never retreats. ``follows_clock`` says whether the proposal
+    for a later clock is higher by the same amount.
+    """
 
     heartbeat: float
     wait: float
     cause: Cause
+    clock: float | None = None
+    proposed: float = UNKNOWN
+    follows_clock: bool = False
+
+    def policy(self, wall: float, reach: float) -> Policy | None:
+        """The decision as a policy for batches planned after the time ``wall``; None for a stream without a clock."""
+        if self.clock is None:
+            return None
+        return Policy(self.clock, wall, self.proposed, reach if self.follows_clock else 0.0)
 
 
 class DisorderController:
@@ -74,22 +88,27 @@ class DisorderController:
         """Decide the heartbeat for the arrival clock ``clock``; None means that the stream has no clock."""
         heartbeat = self.method.heartbeat(clock)
         cause = cause_of(self.method)
+        follows = getattr(self.method, "follows_clock", False) and clock is not None
         if clock is not None:
             if heartbeat < clock - self.promise.max_wait_ms:
-                heartbeat, cause = clock - self.promise.max_wait_ms, Cause("max-wait")
+                heartbeat, cause, follows = clock - self.promise.max_wait_ms, Cause("max-wait"), True
             if heartbeat > clock - self.promise.min_wait_ms:
-                heartbeat, cause = clock - self.promise.min_wait_ms, Cause("min-wait")
+                heartbeat, cause, follows = clock - self.promise.min_wait_ms, Cause("min-wait"), True
             if not getattr(self.method, "vouched", False):
-                heartbeat, cause = self._limit_while_silent(heartbeat, cause, clock)
+                limited, cause = self._limit_while_silent(heartbeat, cause, clock)
+                # A batch with rows shows that the stream moves, so the front will move with the clock.
+                follows = follows and (limited == heartbeat or clock <= self._last_row_at)
+                heartbeat = limited
             if clock <= self._last_row_at and math.isfinite(heartbeat):
                 self._wait = clock - max(heartbeat, self._heartbeat)
-        if math.isnan(heartbeat) or heartbeat <= self._heartbeat:
-            cause = Cause("held") if heartbeat < self._heartbeat else cause
+        proposed = UNKNOWN if math.isnan(heartbeat) else heartbeat
+        if proposed <= self._heartbeat:
+            cause = Cause("held") if proposed < self._heartbeat else cause
             heartbeat = self._heartbeat
         self._heartbeat = heartbeat
         reference = self._front if clock is None else clock
         wait = reference - heartbeat if math.isfinite(heartbeat) else math.inf
-        return Decision(heartbeat, wait, cause)
+        return Decision(heartbeat, wait, cause, clock, proposed, follows)
 
     def _limit_while_silent(self, heartbeat: float, cause: Cause, clock: float) -> tuple[float, Cause]:
         """Keep the heartbeat at the front while the stream is silent, and move it with the clock once it is idle."""

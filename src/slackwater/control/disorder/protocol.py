@@ -25,6 +25,7 @@ class Batch:
     - ``sources``: the source of each entry, as an arbitrary integer.
     - ``punctuations``: the heartbeats that the stream itself carried.
     - ``clock``: the arrival clock at the end of the batch; None for a stream without a clock.
+    - ``reference``: the arrival clock at which the heartbeat in force was chosen; None if it was the last decision's.
     - ``late``: how many rows were below the heartbeat in force.
 
     >>> Batch(np.array([1.0, 2.0]), clock=3.0).rows
@@ -37,6 +38,7 @@ class Batch:
     sources: Ints | None = None
     punctuations: Floats | None = None
     clock: float | None = None
+    reference: float | None = None
     late: int = 0
 
     @property
@@ -57,8 +59,9 @@ class DisorderMethod(Protocol):
     The controller around a method makes sure that the heartbeat never retreats and that the wait stays within the
     user's bounds, so a method can propose whatever its formula says. It proposes ``UNKNOWN`` while it knows too little.
 
-    Two attributes are optional. ``cause`` (a ``Cause``) explains the last proposal. ``vouched = True`` says that the
+    Three attributes are optional. ``cause`` (a ``Cause``) explains the last proposal. ``vouched = True`` says that the
     source itself guarantees the heartbeat, so the controller does not hold it back while the stream is silent.
+    ``follows_clock = True`` says that the proposal for a later clock is higher by the same amount.
     """
 
     name: ClassVar[str]

@@ -17,19 +17,20 @@ CONTROL_PREFIX = "slackwater-control:"
 class Control(IntEnum):
     """Positions in the control row, all times in microseconds.
 
-    ``HEARTBEAT`` and ``REFERENCE`` are null while they are not known.
+    ``HEARTBEAT``, ``REFERENCE`` and ``CHOSEN_AT`` are null while they are not known.
     """
 
     HEARTBEAT = 0
     REFERENCE = 1
     NOW = 2
     SAMPLE_FROM = 3
+    CHOSEN_AT = 4
 
 
 def control_row(spark: SparkSession, mailbox: Mailbox, name: str) -> Column:
     """The control row of a promise as an array column, read again in every micro-batch; index it by ``Control``.
 
-    The reference and the start of the sample are also observed, under the promise's ``name``. Each mention of the
+    All but the heartbeat and the current time are also observed, under the promise's ``name``. Each mention of the
     result is planned again in every micro-batch, some 10 ms each: mention it once, as a column.
 
     It is an array because a number that changes with the micro-batch would become a literal in the generated code, and
@@ -39,12 +40,13 @@ def control_row(spark: SparkSession, mailbox: Mailbox, name: str) -> Column:
     known = F.array(*(_known(_number(field)) for field in ("heartbeat_us", "reference_us")))
     # An array of its own: beside other elements the current time would be a literal in the generated code.
     now = F.array(F.unix_micros(F.current_timestamp()))
-    row = F.concat(known, now, F.array(_number("sample_from_us")))
+    row = F.concat(known, now, F.array(_number("sample_from_us"), _known(_number("chosen_at_us"))))
     line = one_line(spark, mailbox.control_path).select(row.alias("row"))
     observed = line.observe(
         CONTROL_PREFIX + name,
         F.first(F.col("row")[Control.REFERENCE]).alias("reference_us"),
         F.first(F.col("row")[Control.SAMPLE_FROM]).alias("sample_from_us"),
+        F.first(F.col("row")[Control.CHOSEN_AT]).alias("chosen_at_us"),
     )
     return observed.scalar()
 

@@ -116,7 +116,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     ) -> BatchOutcome | None:
         """Count the rows of a micro-batch, unless another heartbeat than the query's own judged them."""
         spec = tracker.spec
-        reference_us, sample_from_us = _reference(spec, progress)
+        reference_us, sample_from_us, chosen_at_us = _control(spec, progress)
         reference_ms = _ms(reference_us)
         cells = decode_cells(
             ((cell["item"], cell["count"]) for cell in metrics["cells"] or []),
@@ -136,21 +136,20 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 spec.mailbox.folder,
             )
             return None
-        return tracker.on_batch(_observation(spec, offset, reference_ms, cells, progress, metrics))
+        chosen_at_ms = _ms(chosen_at_us)
+        return tracker.on_batch(_observation(spec, offset, reference_ms, chosen_at_ms, cells, progress, metrics))
 
     def _publish(self, decided_now: CompletenessTracker) -> None:
-        """Offer the heartbeat that every live query of the promise can bear, before their next micro-batches.
+        """Offer the policies of all live queries of the promise, before their next micro-batches.
 
         A query that has just ended counts too: what its last micro-batch decided is there when it starts again.
         """
-        if decided_now.clock_ms is None:
+        if decided_now.policy is None:
             return
         spec = decided_now.spec
         live = [decided_now, *(tracker for tracker in self._live(spec.name) if tracker is not decided_now)]
-        known = [tracker.heartbeat_ms for tracker in live if tracker.heartbeat_ms is not None]
         spec.mailbox.publish(
-            min(known) if len(known) == len(live) else None,
-            decided_now.clock_ms,
+            {tracker.epoch: tracker.policy for tracker in live if tracker.policy is not None},
             decided_now.sample_cells,
             {tracker.epoch: tracker.checkpoint_state() for tracker in live},
         )
@@ -176,10 +175,15 @@ def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> H
     return None
 
 
-def _reference(spec: CompletenessSpec, progress: StreamingQueryProgress) -> tuple[int | None, int]:
-    """The reference of this micro-batch's histogram and where its sample begins, as the control row had them."""
+def _control(spec: CompletenessSpec, progress: StreamingQueryProgress) -> tuple[int | None, int, int | None]:
+    """What the control row had for this micro-batch.
+
+    The reference of the histogram, where its sample begins, and the clock at which the heartbeat was chosen.
+    """
     metrics = progress.observedMetrics.get(CONTROL_PREFIX + spec.name)
-    return (None, 0) if metrics is None else (metrics["reference_us"], metrics["sample_from_us"])
+    if metrics is None:
+        return None, 0, None
+    return metrics["reference_us"], metrics["sample_from_us"], metrics["chosen_at_us"]
 
 
 def _judged_by_an_older(offset: HeartbeatOffset, reference_ms: float | None) -> bool:
@@ -195,6 +199,7 @@ def _observation(
     spec: CompletenessSpec,
     offset: HeartbeatOffset,
     reference_ms: float | None,
+    chosen_at_ms: float | None,
     cells: Cells,
     progress: StreamingQueryProgress,
     metrics: dict[str, Any],
@@ -209,6 +214,7 @@ def _observation(
         batch_id=progress.batchId,
         heartbeat_ms=judging_ms,
         reference_ms=reference_ms,
+        chosen_at_ms=chosen_at_ms,
         clock_ms=reported_at_ms if clock_ms is None else clock_ms,
         cells=cells,
         reported_at_ms=reported_at_ms,

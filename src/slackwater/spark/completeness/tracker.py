@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slackwater.control.choice import Method
 from slackwater.control.disorder import Batch, Cause, DisorderController, make_method
 from slackwater.control.ledger import Ledger
+from slackwater.control.policy import LiveClock, Policy
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.histogram import Cells
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
@@ -50,7 +51,9 @@ class BatchObservation:
     """What one committed micro-batch reported about its rows.
 
     ``heartbeat_ms`` judged the rows (None: no heartbeat yet). ``reference_ms`` is the zero of the histogram's margins
-    (None: each row was measured from its own arrival). ``clock_ms`` is the arrival clock at the end of the batch.
+    (None: each row was measured from its own arrival). ``clock_ms`` is the arrival clock at the end of the batch,
+    ``reported_at_ms`` the time at which it was planned, ``chosen_at_ms`` the arrival clock at which its heartbeat was
+    chosen (None: unknown).
     ``source_heartbeat_ms`` is the highest heartbeat that the stream itself carried.
     """
 
@@ -63,6 +66,7 @@ class BatchObservation:
     state_rows: int
     source_names: dict[int, str] = field(default_factory=dict)
     source_heartbeat_ms: float | None = None
+    chosen_at_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class CompletenessTracker:
     """Controller and ledger of one promise in one query; no Spark, no clock, no I/O.
 
     ``latest`` is the last outcome under a heartbeat. ``sample_cells`` asks for a sampled histogram in the next
-    micro-batch.
+    micro-batch. ``policy`` gives the heartbeat for a micro-batch that is planned later; None before the first rows.
     """
 
     spec: CompletenessSpec
@@ -98,6 +102,8 @@ class CompletenessTracker:
     last_batch: int = -1
     sample_cells: bool = False
     latest: BatchOutcome | None = None
+    policy: Policy | None = None
+    _live_clock: LiveClock = field(default_factory=LiveClock)
     _clock_ms: float = math.nan
     _clock_reported_at_ms: float = math.nan
     _state_rows: int = 0
@@ -141,6 +147,8 @@ class CompletenessTracker:
         self._coarse_event_times |= cells.unplaced > 0 and rows >= _COARSE_FROM_ROWS
         self.sample_cells = cells.can_be_sampled and not self.spec.numeric_order and not self._coarse_event_times
         late = 0 if observed.heartbeat_ms is None else cells.below
+        if observed.heartbeat_ms is not None:
+            self.controller.raise_to(observed.heartbeat_ms)
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
         cause, lateness, sources = self._learn_rows(observed, late) if rows else ("no rows", None, ())
         if observed.source_heartbeat_ms is not None:
@@ -173,23 +181,39 @@ class CompletenessTracker:
         """
         self._clock_ms = observed.clock_ms if math.isnan(self._clock_ms) else max(observed.clock_ms, self._clock_ms)
         self._clock_reported_at_ms = observed.reported_at_ms
+        self._live_clock.observe(self._clock_ms, observed.reported_at_ms)
         if observed.reference_ms is None:
+            self.policy = Policy(self._clock_ms, observed.reported_at_ms, self.controller.heartbeat)
             return "first batch", None, ()
         cells = observed.cells
         if not len(cells.counts):
             return "too few different event times for a sampled histogram", None, ()
-        cause = self._decide(observed.reference_ms, cells, late)
+        cause = self._learn_cells(observed, late)
         behind_ms = self._clock_ms - observed.reference_ms - cells.margins_us / 1000.0
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
-    def _decide(self, reference_ms: float, cells: Cells, late: int) -> str:
-        values = reference_ms + cells.margins_us / 1000.0
+    def _learn_cells(self, observed: BatchObservation, late: int) -> str:
+        assert observed.reference_ms is not None
+        cells = observed.cells
+        values = observed.reference_ms + cells.margins_us / 1000.0
         order = np.argsort(values, kind="stable")
-        sources = None if cells.sources is None else cells.sources[order]
         self.controller.observe(
-            Batch(values[order], weights=cells.counts[order], sources=sources, clock=self._clock_ms, late=late)
+            Batch(
+                values[order],
+                weights=cells.counts[order],
+                sources=None if cells.sources is None else cells.sources[order],
+                clock=self._clock_ms,
+                reference=observed.chosen_at_ms,
+                late=late,
+            )
         )
-        return self._text(self.controller.decide(self._clock_ms).cause)
+        return self._decide(self._clock_ms, 0.0 if self.spec.numeric_order else self._live_clock.reach)
+
+    def _decide(self, clock_ms: float | None, reach_ms: float) -> str:
+        """Decide for this clock, which may run on by ``reach_ms`` until the next decision; the cause in words."""
+        decision = self.controller.decide(clock_ms)
+        self.policy = decision.policy(self._clock_reported_at_ms, reach_ms)
+        return self._text(decision.cause)
 
     def _text(self, cause: Cause) -> str:
         return cause.text(self._source_name)
@@ -212,13 +236,13 @@ class CompletenessTracker:
         """Take over a heartbeat that the stream itself carried; the cause of the decision."""
         clock = None if math.isnan(self._clock_ms) else self._clock_ms
         self.controller.observe(Batch(np.empty(0), punctuations=np.array([heartbeat_ms]), clock=clock))
-        return self._text(self.controller.decide(clock).cause)
+        return self._decide(clock, 0.0)
 
     def on_idle(self, now_ms: float) -> None:
         """Let the arrival clock run on while Spark finds no rows."""
         if self.spec.numeric_order or math.isnan(self._clock_ms) or self._state_rows == 0:
             return
-        self.controller.decide(self._clock_ms + max(0.0, now_ms - self._clock_reported_at_ms))
+        self._decide(self._clock_ms + max(0.0, now_ms - self._clock_reported_at_ms), reach_ms=0.0)
 
     @property
     def heartbeat_ms(self) -> int | None:

@@ -21,17 +21,19 @@ class ControlLine:
 
     ``heartbeat_us`` judges the rows. Their distance from ``reference_us`` chooses their histogram cell: the heartbeat,
     or the arrival clock while there is no heartbeat. Rows from ``sample_from_us`` on are counted by a sample.
+    ``chosen_at_us`` is the arrival clock at which the heartbeat was chosen.
     """
 
     heartbeat_us: int = UNKNOWN_US
     reference_us: int = UNKNOWN_US
     sample_from_us: int = NEVER_US
+    chosen_at_us: int = UNKNOWN_US
 
     def text(self) -> str:
         """The line for the file.
 
         >>> len(ControlLine().text())
-        63
+        84
         """
         return " ".join(f"{getattr(self, field.name):+0{WIDTH}d}" for field in fields(self)) + "\n"
 
@@ -39,8 +41,8 @@ class ControlLine:
     def parse(cls, text: str) -> ControlLine:
         """The inverse of ``text``.
 
-        >>> ControlLine.parse(ControlLine(5, 6, 7).text())
-        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7)
+        >>> ControlLine.parse(ControlLine(5, 6, 7, 8).text())
+        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8)
         """
         return cls(*map(int, text.split()))
 
@@ -49,6 +51,6 @@ class ControlLine:
         """Where a field begins in the line, counted from 1 as SQL's ``substring`` does.
 
         >>> [ControlLine.position(field.name) for field in fields(ControlLine)]
-        [1, 22, 43]
+        [1, 22, 43, 64]
         """
         return 1 + [field.name for field in fields(cls)].index(name) * (WIDTH + 1)

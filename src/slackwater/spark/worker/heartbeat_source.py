@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from slackwater.control.policy import Policy
 from slackwater.errors import PromiseConflict
+from slackwater.spark.worker.control_line import UNKNOWN_US
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.units import MS_US
 
 FORMAT = "slackwater_heartbeats"
 BELOW_MS = 1
@@ -22,7 +26,7 @@ BELOW_MS = 1
 
 
 class HeartbeatReader(SimpleDataSourceStreamReader):
-    """Reads the offered heartbeat whenever Spark plans a micro-batch, and writes the control row.
+    """Chooses the heartbeat by the offered policy whenever Spark plans a micro-batch, and writes the control row.
 
     It runs beside the driver in a process of its own, once per query. It emits a row only when the heartbeat has risen.
 
@@ -39,6 +43,8 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         self._column = column
         self._state = state
         self._announced = False
+        self._used_policies: dict[str, Policy] | None = None
+        self._chosen_at_ms: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         self._mailbox.reset_unless_live()
@@ -47,12 +53,17 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
         at = HeartbeatOffset.from_json(start)
         self._refuse_other_state(at)
-        offer = self._mailbox.offer_for(at.epoch)
+        offer = self._mailbox.read_offer()
+        chosen = None if offer is None else offer.heartbeat_for(at.epoch, time.time() * 1000.0)
         # What was read for the micro-batch before this one is the watermark now: it judges the rows.
-        self._write_control(at, offer)
-        if offer is None or not offer.rises_above(at):
+        self._write_control(at, chosen)
+        # A policy is used once: its heartbeat would go on rising with the clock, and each rise is a micro-batch.
+        if offer is None or chosen is None or offer.policies == self._used_policies:
             return iter([]), start
-        return self._rows(offer), {**offer.as_json(), "state": self._state}
+        self._used_policies, self._chosen_at_ms = offer.policies, chosen.clock_ms
+        if not chosen.rises_above(at):
+            return iter([]), start
+        return self._rows(chosen), {**chosen.as_json(), "state": self._state}
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         before, after = HeartbeatOffset.from_json(start), HeartbeatOffset.from_json(end)
@@ -75,14 +86,14 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         if not self._announced:
             self._mailbox.announce(start.epoch)
             self._announced = True
-        in_force_ms, sampled = self._mailbox.read_control()
-        own_ms, sample_cells = start.heartbeat_ms, offer is not None and offer.sample_cells
-        if own_ms is None:
-            if in_force_ms is None and offer is not None:
-                self._mailbox.write_control(None, offer.clock_ms, sample_cells)
-        elif in_force_ms is None or in_force_ms < own_ms or sample_cells != sampled:
-            highest_ms = own_ms if in_force_ms is None else max(in_force_ms, own_ms)
-            self._mailbox.write_control(highest_ms, sample_cells=sample_cells)
+        line = self._mailbox.read_control()
+        chosen_at_ms = start.clock_ms if self._chosen_at_ms is None else self._chosen_at_ms
+        sample_cells = offer is not None and offer.sample_cells
+        if start.heartbeat_ms is not None:
+            highest_ms = max(start.heartbeat_ms, line.heartbeat_us // MS_US)
+            self._mailbox.write_control(highest_ms, sample_cells=sample_cells, chosen_at_ms=chosen_at_ms)
+        elif line.heartbeat_us <= UNKNOWN_US and offer is not None:
+            self._mailbox.write_control(None, offer.clock_ms, sample_cells, chosen_at_ms)
 
     def _rows(self, offset: HeartbeatOffset) -> Iterator[tuple[Any, ...]]:
         assert offset.heartbeat_ms is not None

@@ -7,16 +7,47 @@ share a file system and nothing else, so every file is replaced atomically.
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slackwater.control.policy import Policy
 from slackwater.spark.worker.control_line import NEVER_US, UNKNOWN_US, ControlLine
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.sampling import sampling_start_us
 from slackwater.units import MS_US
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The policies of the queries under one promise, by epoch, and the checkpoint state of each query."""
+
+    policies: dict[str, Policy]
+    sample_cells: bool
+    queries: dict[str, dict[str, Any]]
+
+    def heartbeat_for(self, epoch: str, now_ms: float) -> HeartbeatOffset | None:
+        """The heartbeat of one query for a micro-batch that is planned at ``now_ms``; None without a policy for it.
+
+        Queries that share a promise share the lowest of their heartbeats. None of them has one before all do.
+        """
+        if epoch not in self.policies:
+            return None
+        lowest = -math.inf
+        if len(self.policies) == len(self.queries):
+            lowest = min(policy.heartbeat_at(now_ms) for policy in self.policies.values())
+        return HeartbeatOffset.from_json(
+            {
+                "epoch": epoch,
+                "heartbeat": math.floor(lowest) if math.isfinite(lowest) else None,
+                "clock": math.floor(self.policies[epoch].clock_at(now_ms)),
+                "sample": self.sample_cells,
+                **self.queries[epoch],
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +68,7 @@ class Mailbox:
 
     @property
     def heartbeat_path(self) -> Path:
-        """The heartbeat that the driver offers to the heartbeat reader."""
+        """The policies that the driver offers to the heartbeat reader."""
         return self.folder / "heartbeat.json"
 
     def write_shed_ratio(self, ratio: float) -> None:
@@ -47,10 +78,17 @@ class Mailbox:
         if not self.shed_path.exists() or self.shed_path.read_text() != line:
             replace(self.shed_path, line)
 
-    def write_control(self, heartbeat_ms: int | None, clock_ms: int | None = None, sample_cells: bool = False) -> None:
-        """Put a heartbeat into the control row; without one no row is late.
+    def write_control(
+        self,
+        heartbeat_ms: int | None,
+        clock_ms: int | None = None,
+        sample_cells: bool = False,
+        chosen_at_ms: int | None = None,
+    ) -> None:
+        """Put a heartbeat into the control row, unless it is there already; without one no row is late.
 
-        The histogram's reference is the heartbeat, or ``clock_ms`` while there is none.
+        The histogram's reference is the heartbeat, or ``clock_ms`` while there is none. ``chosen_at_ms`` is the arrival
+        clock at which the heartbeat was chosen.
         """
         reference_ms = clock_ms if heartbeat_ms is None else heartbeat_ms
         heartbeat_us = None if heartbeat_ms is None else heartbeat_ms * MS_US
@@ -58,32 +96,34 @@ class Mailbox:
             UNKNOWN_US if heartbeat_us is None else heartbeat_us,
             UNKNOWN_US if reference_ms is None else reference_ms * MS_US,
             sampling_start_us(heartbeat_us) if sample_cells else NEVER_US,
+            UNKNOWN_US if chosen_at_ms is None else chosen_at_ms * MS_US,
         )
-        replace(self.control_path, line.text())
+        if not self.control_path.exists() or self.control_path.read_text() != line.text():
+            replace(self.control_path, line.text())
 
-    def read_control(self) -> tuple[int | None, bool]:
-        """The heartbeat in the control row in milliseconds, and whether the histogram is sampled."""
-        line = ControlLine.parse(self.control_path.read_text())
-        heartbeat_ms = None if line.heartbeat_us <= UNKNOWN_US else line.heartbeat_us // MS_US
-        return heartbeat_ms, line.sample_from_us < NEVER_US
+    def read_control(self) -> ControlLine:
+        """The control row."""
+        return ControlLine.parse(self.control_path.read_text())
 
-    def publish(
-        self, heartbeat_ms: int | None, clock_ms: int, sample_cells: bool, queries: dict[str, dict[str, Any]]
-    ) -> None:
-        """Offer a heartbeat to the readers of these queries (by epoch), each with its checkpoint state."""
-        offer = {"heartbeat": heartbeat_ms, "clock": clock_ms, "sample": sample_cells, "queries": queries}
+    def publish(self, policies: dict[str, Policy], sample_cells: bool, queries: dict[str, dict[str, Any]]) -> None:
+        """Offer policies to the readers of these queries (by epoch), each with its checkpoint state."""
+        offer = {
+            "policies": {epoch: policy.as_json() for epoch, policy in policies.items()},
+            "sample": sample_cells,
+            "queries": queries,
+        }
         replace(self.heartbeat_path, json.dumps(offer))
 
-    def offer_for(self, epoch: str) -> HeartbeatOffset | None:
-        """The heartbeat offered to one query with its checkpoint state; None if it was offered none."""
+    def read_offer(self) -> Offer | None:
+        """What ``publish`` offered last; None if nothing was."""
         try:
             offer = json.loads(self.heartbeat_path.read_text())
         except FileNotFoundError:
             return None
-        checkpoint_state = offer.pop("queries").get(epoch)
-        if checkpoint_state is None:
+        if "policies" not in offer:  # written by version 0.1
             return None
-        return HeartbeatOffset.from_json({"epoch": epoch, **offer, **checkpoint_state})
+        policies = {epoch: Policy.from_json(policy) for epoch, policy in offer["policies"].items()}
+        return Offer(policies, offer["sample"], offer["queries"])
 
     def announce(self, epoch: str) -> None:
         """As the heartbeat reader: note that the query of that epoch runs under this promise."""
@@ -97,7 +137,7 @@ class Mailbox:
         """List the queries that are running under this promise; written before another one starts."""
         self.folder.mkdir(parents=True, exist_ok=True)
         replace(self._live_path, json.dumps(epochs))
-        if not self.control_path.exists():
+        if not self.control_path.exists() or len(self.control_path.read_text()) != len(ControlLine().text()):
             self.write_control(None)
 
     def reset_unless_live(self) -> None:

@@ -38,8 +38,6 @@ TRUSTED_DROPS = 3.0
 """The budget is not spent before this many promised drops (rule of three: n rows without loss show a ratio < 3/n)."""
 TRUSTED_WAITS = 3.0
 """The budget is not spent before this many waits have passed: rows within one wait are correlated."""
-SPENT_WAITS = 3.0
-"""While the budget is overdrawn, the wait is at least this many times the longest lateness ever seen."""
 LOSS_MEMORY = 16.0
 """The losses of the candidates are averaged over about this many promised drops."""
 FRONT_ADVANTAGE = 0.2
@@ -56,7 +54,7 @@ USUAL_WAITS = 100.0
 """The usual lateness is averaged over this many waits."""
 _NUMBERS = (
     *("_start", "_now", "_front", "_wait", "_usual", "_chosen", "_last", "_probe"),
-    *("_gap", "_stalled_at", "_stalled_until", "_longest"),
+    *("_gap", "_stalled_at", "_stalled_until"),
 )
 """The attributes that a snapshot lists under ``numbers``, in this order."""
 
@@ -72,7 +70,7 @@ class BudgetedQuantile:
     pinball loss is chosen.
 
     Further limits keep the heartbeat behind a stream that stands still and behind sources that are late or silent.
-    While the budget is overdrawn, the wait is at least three times the longest lateness ever seen.
+    While the budget is overdrawn, the wait is at least the longest lateness that the middle horizon remembers.
 
     Costs about 300 µs per batch and constant memory, plus a few numbers per source. When rows suddenly come later than
     ever before, rows are lost until the method notices.
@@ -87,12 +85,12 @@ class BudgetedQuantile:
         self.idle_after = promise.idle_after_ms
         self.budget = Budget(self.ratio)
         self.cause = Cause("starting")
+        self.follows_clock = True
         self._sources: SourceFronts | None = None
         self._new_sources: NewSourceBound | None = None
         self._stall_guard = StallGuard()
         self._tails: list[list[Tail | StandardisedTail]] = []
         self._references: list[float] = []
-        self._longest = 0.0
         self._start = UNKNOWN
         self._now = UNKNOWN
         self._front = UNKNOWN
@@ -124,7 +122,8 @@ class BudgetedQuantile:
             self._references = [now] if batch.clock is None else [now, top]
             self._tails = self._new_tails(1 if batch.clock is None else 2)
         self._note_gap(now, now - before)
-        self._longest = max(self._longest, self._references[0] - lowest)
+        if batch.reference is not None:
+            self._move_references(batch.reference)
         self._learn(batch, rows, lowest, now - before)
         self._score(batch, rows, lowest, now)
         self._front = max(self._front, top)
@@ -140,6 +139,13 @@ class BudgetedQuantile:
             if self._new_sources is not None:
                 self._new_sources.observe(late_by, batch.weights, batch.sources)
             self._sources.observe(np.minimum(batch.values, now), batch.weights, batch.sources, now, self._wait)
+
+    def _move_references(self, reference: float) -> None:
+        """Shift what was decided last to the clock at which the heartbeat in force was really chosen."""
+        shift = reference - self._references[0]
+        self._references = [at + shift for at in self._references]
+        self._candidates = self._candidates + shift
+        self._probe += shift
 
     def _highest_trusted(self, batch: Batch, rows: int) -> float:
         """The highest plausible value: at most the clock, or without a clock no unconfirmed leap beyond the front."""
@@ -237,14 +243,16 @@ class BudgetedQuantile:
         self._wait = max(now - self._chosen, 0.0)
         heartbeat, self.cause = self._chosen, Cause("quantile" if choice < len(waits[0]) else "front-frame")
         heartbeat = self._limit(heartbeat, now)
+        self.follows_clock = heartbeat >= self._chosen
         if self.budget.rows < FIRST_ROWS or now - self._start < self._settling_time():
             self.cause = Cause("starting")
-        else:
-            self._new_sources = None
-            if self.budget.balance < 0:
-                heartbeat, self.cause = min(heartbeat, now - SPENT_WAITS * self._longest), Cause("budget")
-            self._last = max(self._last, heartbeat)
-        return self._last
+            return UNKNOWN
+        self._new_sources = None
+        if self.budget.balance < 0:
+            longest = max(self._tails[0][1 + len(self.horizons) // 2].highest(), 0.0)
+            heartbeat, self.cause = min(heartbeat, now - longest), Cause("budget")
+        self._last = max(self._last, heartbeat)
+        return heartbeat
 
     def _enough_seen(self, now: float) -> bool:
         """Whether enough rows and time have passed to estimate the quantile for the promised ratio."""
@@ -329,7 +337,7 @@ class BudgetedQuantile:
             for tail, state in zip(tails, saved, strict=True):
                 tail.resume(state)
         self._references = [float(reference) for reference in snapshot["references"]]
-        for name, number in zip(_NUMBERS, snapshot["numbers"], strict=True):
+        for name, number in zip(_NUMBERS, snapshot["numbers"], strict=False):  # version 0.1 has one more
             setattr(self, name, from_json(number))
         self._gaps, self._unconfirmed, may_spend = snapshot["counts"]
         self._may_spend = bool(may_spend)

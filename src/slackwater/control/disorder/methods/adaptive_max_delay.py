@@ -33,6 +33,7 @@ class AdaptiveMaxDelay(RowMethod):
     """
 
     name: ClassVar[str] = "adaptive-max-delay"
+    follows_clock: ClassVar[bool] = True
 
     def __init__(self, promise: Completeness, *, interval_rows: int | None = None) -> None:
         super().__init__(promise)

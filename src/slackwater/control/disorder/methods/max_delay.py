@@ -27,6 +27,7 @@ class MaxDelay(RowMethod):
     """
 
     name: ClassVar[str] = "max-delay"
+    follows_clock: ClassVar[bool] = True
 
     def __init__(self, promise: Completeness) -> None:
         super().__init__(promise)

@@ -36,6 +36,7 @@ class RingQuantile(RowMethod):
     """
 
     name: ClassVar[str] = "ring-quantile"
+    follows_clock: ClassVar[bool] = True
 
     def __init__(self, promise: Completeness, *, ring_rows: int = RING_ROWS, least_rows: int = LEAST_ROWS) -> None:
         super().__init__(promise)

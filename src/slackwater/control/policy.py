@@ -1,0 +1,93 @@
+"""A decision that stays fresh: how the heartbeat follows the arrival clock until the next decision."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+REMEMBERED_BATCHES = 8
+"""The steps of the arrival clock are remembered over this many batches with rows."""
+MOST_STEPS_AHEAD = 2.5
+"""The clock is extrapolated over at most this many of its longest recent steps. A decision is used two steps later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Gives the heartbeat for any moment after the decision. All times are milliseconds.
+
+    A decision is made from a batch that has ended, and is used when a later one is planned. Until then the arrival
+    clock has moved on. ``clock`` is the arrival clock of the decision and ``wall`` the time at which its batch was
+    planned. The clock is assumed to run with the time since then. If more than ``reach`` has passed, it is assumed to
+    stand: the stream may have stalled, or the query was stopped, and the backlog must not be lost. ``heartbeat`` is the
+    one decided at ``clock``; it rises with the clock.
+
+    >>> policy = Policy(clock=100.0, wall=5000.0, heartbeat=80.0, reach=30.0)
+    >>> policy.clock_at(5010.0), policy.heartbeat_at(5010.0)
+    (110.0, 90.0)
+    >>> policy.clock_at(9000.0)
+    100.0
+    """
+
+    clock: float
+    wall: float
+    heartbeat: float
+    reach: float = 0.0
+
+    def clock_at(self, wall: float) -> float:
+        """The arrival clock expected at the time ``wall``."""
+        passed = wall - self.wall
+        return self.clock + passed if 0.0 <= passed <= self.reach else self.clock
+
+    def heartbeat_at(self, wall: float) -> float:
+        """The heartbeat for a batch that is planned at the time ``wall``."""
+        return self.heartbeat + self.clock_at(wall) - self.clock
+
+    def as_json(self) -> dict[str, float | None]:
+        """The policy as JSON values."""
+        return {
+            "clock": self.clock,
+            "wall": self.wall,
+            "heartbeat": self.heartbeat if math.isfinite(self.heartbeat) else None,
+            "reach": self.reach,
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Policy:
+        """The inverse of ``as_json``."""
+        heartbeat = -math.inf if values["heartbeat"] is None else values["heartbeat"]
+        return cls(values["clock"], values["wall"], heartbeat, values["reach"])
+
+
+class LiveClock:
+    """Tells whether the arrival clock runs with real time, and how far it may be extrapolated.
+
+    The clock is live if the last row of a batch arrived shortly before the batch was planned. The clock of a replay
+    or of a backlog is not live: its next step is unknown, so it is not extrapolated at all.
+
+    >>> live = LiveClock()
+    >>> live.observe(clock=1000.0, wall=1010.0)
+    >>> live.observe(clock=1500.0, wall=1510.0)
+    >>> live.reach
+    1250.0
+    >>> live.observe(clock=1600.0, wall=9000.0)
+    >>> live.reach
+    0.0
+    """
+
+    def __init__(self) -> None:
+        self._clocks: deque[float] = deque(maxlen=REMEMBERED_BATCHES + 1)
+        self._behind = math.inf
+
+    def observe(self, clock: float, wall: float) -> None:
+        """Note the arrival clock after a batch with rows that was planned at the time ``wall``."""
+        self._clocks.append(clock)
+        self._behind = abs(wall - clock)
+
+    @property
+    def reach(self) -> float:
+        """How long after its last batch the clock is assumed to run on; 0 if it is not live."""
+        longest = max((after - before for before, after in pairwise(self._clocks)), default=0.0)
+        return MOST_STEPS_AHEAD * longest if self._behind <= longest else 0.0
