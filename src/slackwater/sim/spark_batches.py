@@ -104,9 +104,12 @@ def run_on_spark(
         if end > start:
             live.observe(clock, wall)
             controller.raise_to(in_force)
+            learned = rows
+            if k == 0:  # There is no reference yet: as on Spark, each row is measured from its own arrival.
+                learned, judged_by = clock - (trace.arrivals[start:end] - rows), clock
             controller.observe(
                 Batch(
-                    rows,
+                    learned,
                     sources=None if trace.sources is None else trace.sources[start:end],
                     clock=clock,
                     reference=judged_by,

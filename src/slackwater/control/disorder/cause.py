@@ -8,8 +8,6 @@ from dataclasses import dataclass
 _TEXTS = {
     "front-frame": "front frame",
     "budget": "held: budget spent",
-    "standstill": "held: the stream stands still",
-    "after-stall": "held: back after a stall",
     "source-behind": "held: source {source} is behind",
     "source-silent": "held: source {source} is silent",
     "max-wait": "max_wait",

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-EAGERNESS = 2.0
-"""The surplus above the reserve is spent over the number of rows seen so far, divided by this."""
-MOST_SPENT = 5.0
+MOST_SPENT = 3.0
 """The target rate is never more than this multiple of the promised ratio."""
-CLUSTERS_TO_AFFORD = 2.0
-"""If the balance covers fewer than this many clusters, the target rate is reduced in proportion."""
+LEAST_SPENT = 0.02
+"""The target rate is never less than this multiple of the promised ratio, however large the deficit."""
 CLUSTER_MEMORY = 0.85
 """The weight of past clusters is multiplied by this at every cluster."""
 WAIT_MEMORY = 0.98
@@ -23,7 +21,8 @@ class Budget:
     """Tracks the balance D · rows − late and derives the share of rows that may be late from now on.
 
     Rows are not late one by one but in clusters, so the balance fluctuates by about √(D · rows · cluster). That amount
-    is kept in reserve. The surplus above it is spent only as far as the balance covers whole clusters.
+    is the reserve. The rate is the promised ratio when the balance equals the reserve, and proportional to the balance
+    around it: integral action on the late rows that were counted, with bounded authority.
 
     The cluster size is learned from the rows that the plain quantile would have made late, whether they were late or
     not. The next cluster may be larger than that: it is estimated as the same share of the rows within one wait.
@@ -89,13 +88,13 @@ class Budget:
         return self.drop_ratio * self.rows - self.late
 
     def rate(self) -> float:
-        """The share of rows that may be late from now on; zero or negative if none may be."""
-        if not self.rows:
-            return -1.0
-        reserve = math.sqrt(self.drop_ratio * self.rows * self.cluster())
-        rate = self.drop_ratio + EAGERNESS * (self.balance - reserve) / self.rows
-        affordable = min(max(self.balance / (CLUSTERS_TO_AFFORD * self.next_cluster()), 0.0), 1.0)
-        return min(rate, MOST_SPENT * self.drop_ratio) * affordable
+        """The share of rows that may be late from now on: D · balance / reserve, between D/50 and 3 D.
+
+        If the balance does not cover the next cluster, the rate is reduced in proportion.
+        """
+        reserve = math.sqrt(max(self.drop_ratio * self.rows * self.cluster(), 1.0))
+        affordable = min(max(self.balance / self.next_cluster(), 0.0), 1.0)
+        return self.drop_ratio * max(min(self.balance / reserve, MOST_SPENT) * affordable, LEAST_SPENT)
 
     def snapshot(self) -> dict[str, Any]:
         """The counts and the cluster statistics, as JSON."""

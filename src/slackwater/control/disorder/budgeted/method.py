@@ -10,8 +10,6 @@ import numpy as np
 from slackwater.control.disorder.budgeted.budget import Budget
 from slackwater.control.disorder.budgeted.fronts import SourceFronts
 from slackwater.control.disorder.budgeted.new_source_bound import NewSourceBound
-from slackwater.control.disorder.budgeted.stall_guard import StallGuard
-from slackwater.control.disorder.budgeted.standardised import LOCATED_ROWS, StandardisedTail
 from slackwater.control.disorder.budgeted.tail import Tail
 from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats, from_json, to_json
@@ -28,7 +26,7 @@ REACH = 6.0
 """The tails cover ranks up to this multiple of the promised ratio."""
 MARGIN = 0.3
 """The safety margin on the longest known lateness, used while the budget does not cover a single row."""
-SETTLED = 1.2
+SETTLED = 2.0
 """There is no heartbeat before the stream has run for this many waits: longer latenesses cannot have been seen."""
 FIRST_ROWS = 15
 """There is no heartbeat before this many rows."""
@@ -40,22 +38,13 @@ TRUSTED_WAITS = 3.0
 """The budget is not spent before this many waits have passed: rows within one wait are correlated."""
 LOSS_MEMORY = 16.0
 """The losses of the candidates are averaged over about this many promised drops."""
-FRONT_ADVANTAGE = 0.2
-"""The front frame is chosen only if its loss is below this share of the loss in the arrival frame."""
-STANDARDISED_ADVANTAGE = 0.75
-"""The standardised tail is chosen only if its loss is below this share of the loss of the plain tails."""
-LONG_GAP = 10.0
-"""A gap of more than this many mean gaps, and longer than the wait, is a stall: rows may have been held back."""
 LEAP = 100.0
 """Without a clock, a value this many waits ahead of the front is ignored until other rows confirm it."""
 CONFIRMING_ROWS = 30
 """This many consecutive rows beyond ``LEAP`` confirm it."""
 USUAL_WAITS = 100.0
 """The usual lateness is averaged over this many waits."""
-_NUMBERS = (
-    *("_start", "_now", "_front", "_wait", "_usual", "_chosen", "_last", "_probe"),
-    *("_gap", "_stalled_at", "_stalled_until"),
-)
+_NUMBERS = ("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe", "_gap")
 """The attributes that a snapshot lists under ``numbers``, in this order."""
 
 
@@ -65,12 +54,12 @@ class BudgetedQuantile:
 
     The effective lateness of a row is the reference minus its value. The reference is the arrival clock, or the front,
     at the time when the heartbeat that applied to the row was decided. The method keeps the upper tail of the effective
-    lateness over three horizons and once standardised in the arrival frame, and over one horizon in the front frame.
-    Each tail proposes a candidate heartbeat at the rate that the budget allows. The candidate with the lowest recent
-    pinball loss is chosen.
+    lateness behind the clock over three horizons, and behind the front over one. Each tail proposes a candidate
+    heartbeat at the rate that the budget allows. Of those behind the clock the one with the lowest recent pinball loss
+    counts. The heartbeat is the lower of that and the one behind the front: a pipeline that falls behind moves its
+    front, and a steady one has both in the same place.
 
-    Further limits keep the heartbeat behind a stream that stands still and behind sources that are late or silent.
-    While the budget is overdrawn, the wait is at least the longest lateness that the middle horizon remembers.
+    With sources, the fronts of late or silent ones limit the heartbeat further.
 
     Costs about 300 µs per batch and constant memory, plus a few numbers per source. When rows suddenly come later than
     ever before, rows are lost until the method notices.
@@ -88,8 +77,7 @@ class BudgetedQuantile:
         self.follows_clock = True
         self._sources: SourceFronts | None = None
         self._new_sources: NewSourceBound | None = None
-        self._stall_guard = StallGuard()
-        self._tails: list[list[Tail | StandardisedTail]] = []
+        self._tails: list[list[Tail]] = []
         self._references: list[float] = []
         self._start = UNKNOWN
         self._now = UNKNOWN
@@ -100,10 +88,7 @@ class BudgetedQuantile:
         self._gaps = 0
         self._unconfirmed = 0
         self._may_spend = False
-        self._stalled_at = math.inf
-        self._stalled_until = UNKNOWN
         self._candidates: Floats = np.zeros(0)
-        self._chosen = UNKNOWN
         self._probe = UNKNOWN
         self._losses: Floats = np.zeros(0)
         self._last = UNKNOWN
@@ -121,7 +106,8 @@ class BudgetedQuantile:
             self._front, self._start, before = top, now, now
             self._references = [now] if batch.clock is None else [now, top]
             self._tails = self._new_tails(1 if batch.clock is None else 2)
-        self._note_gap(now, now - before)
+        self._gaps += 1
+        self._gap += (now - before - self._gap) * max(0.02, 1.0 / self._gaps)
         if batch.reference is not None:
             self._move_references(batch.reference)
         self._learn(batch, rows, lowest, now - before)
@@ -131,8 +117,6 @@ class BudgetedQuantile:
         late_by = np.maximum(now - batch.values, 0.0)
         total = late_by.sum() if batch.weights is None else late_by @ batch.weights
         self._follow_usual(float(total) / rows, now - before)
-        if now - before <= self._wait or not math.isfinite(self._last):
-            self._stall_guard.observe(batch.values, batch.weights, rows, before, lowest)
         if batch.sources is not None:
             if self._sources is None:
                 self._sources, self._new_sources = SourceFronts(), NewSourceBound()
@@ -163,26 +147,17 @@ class BudgetedQuantile:
         self._unconfirmed += rows
         return float(batch.values.min()) if self._unconfirmed >= CONFIRMING_ROWS else self._front
 
-    def _note_gap(self, now: float, elapsed: float) -> None:
-        """Recognise a stall by an unusually long gap between batches, and follow the mean gap."""
-        if self._gaps and elapsed > max(self._wait, LONG_GAP * self._gap):
-            self._stalled_at, self._stalled_until = self._front, now + self._wait
-        self._gaps += 1
-        self._gap += (elapsed - self._gap) * max(0.02, 1.0 / self._gaps)
-
-    def _new_tails(self, frames: int) -> list[list[Tail | StandardisedTail]]:
-        """All tails for the first frame (clock, or front without a clock), one tail for the front frame beside it."""
+    def _new_tails(self, frames: int) -> list[list[Tail]]:
+        """All horizons for the first frame (clock, or front without a clock), the middle one for the front beside it."""
         reach = min(1.0, REACH * self.ratio)
-        tails: list[list[Tail | StandardisedTail]] = [[StandardisedTail(reach)], [Tail(reach)]]
-        tails[0] += [Tail(reach) for _ in self.horizons]
-        return tails[:frames]
+        return [[Tail(reach) for _ in self.horizons], [Tail(reach)]][:frames]
 
     def _learn(self, batch: Batch, rows: int, lowest: float, elapsed: float) -> None:
         """Add the effective lateness of the rows to every tail."""
         forget = rows * self.ratio / self.horizons[0]
         if self._wait > 0:
             forget = min(forget, elapsed / (WAITS_REMEMBERED * self._wait))
-        frames = ((self.horizons[-1], *self.horizons), (self.horizons[len(self.horizons) // 2],))
+        frames = (self.horizons, (self.horizons[len(self.horizons) // 2],))
         for reference, tails, horizons in zip(self._references, self._tails, frames, strict=False):
             lateness = reference - batch.values
             for tail, horizon in zip(tails, horizons, strict=True):
@@ -238,21 +213,19 @@ class BudgetedQuantile:
         self._candidates = np.array([r - w for r, row in zip(self._references, waits, strict=True) for w in row])
         if len(self._losses) != len(self._candidates):
             self._losses = np.zeros(len(self._candidates))
-        choice = self._choose() if self._may_spend else 1
-        self._chosen = float(self._candidates[choice])
-        self._wait = max(now - self._chosen, 0.0)
-        heartbeat, self.cause = self._chosen, Cause("quantile" if choice < len(waits[0]) else "front-frame")
-        heartbeat = self._limit(heartbeat, now)
-        self.follows_clock = heartbeat >= self._chosen
+        by_clock = self._choose()
+        by_front = float(self._candidates[-1]) if len(self._tails) > 1 else math.inf
+        self._wait = max(now - by_clock, 0.0)
+        heartbeat = min(by_clock, by_front)
+        self.cause = Cause("budget" if self.budget.balance < 0 else "quantile" if by_clock <= by_front else "front-frame")
         if self.budget.rows < FIRST_ROWS or now - self._start < self._settling_time():
             self.cause = Cause("starting")
             return UNKNOWN
         self._new_sources = None
-        if self.budget.balance < 0:
-            longest = max(self._tails[0][1 + len(self.horizons) // 2].highest(), 0.0)
-            heartbeat, self.cause = min(heartbeat, now - longest), Cause("budget")
-        self._last = max(self._last, heartbeat)
-        return heartbeat
+        limited = self._limit_by_sources(heartbeat, now)
+        self.follows_clock = limited >= heartbeat
+        self._last = max(self._last, limited)
+        return limited
 
     def _enough_seen(self, now: float) -> bool:
         """Whether enough rows and time have passed to estimate the quantile for the promised ratio."""
@@ -266,22 +239,13 @@ class BudgetedQuantile:
         lateness = min(self._new_sources.lateness(self.ratio), MOST_UNHEARD * max(self._tails[0][-1].highest(), 0.0))
         return SETTLED * max(self._wait, (1.0 + self.margin) * lateness)
 
-    def _choose(self) -> int:
-        """The index of the candidate with the lowest loss; a plain tail in the first frame is preferred."""
-        first = len(self._tails[0])
-        # candidate 0 is the standardised tail: it has to be better by more than chance
-        best = 1 + int(np.argmin(self._losses[1:first]))
-        # if the shortest horizon spans fewer rows than location and scale do, it follows a change sooner
-        quicker = self.horizons[0] > LOCATED_ROWS * self.ratio
-        if quicker and self._losses[0] < STANDARDISED_ADVANTAGE * self._losses[best]:
-            best = 0
-        if len(self._losses) > first:
-            in_front_frame = first + int(np.argmin(self._losses[first:]))
-            if self._losses[in_front_frame] < FRONT_ADVANTAGE * self._losses[best]:
-                return in_front_frame
-        return best
+    def _choose(self) -> float:
+        """The candidate of the first frame with the lowest loss; the longest horizon until the budget may be spent."""
+        horizons = len(self._tails[0])
+        best = int(np.argmin(self._losses[:horizons])) if self._may_spend else horizons - 1
+        return float(self._candidates[best])
 
-    def _waits_for(self, tails: list[Tail | StandardisedTail], rate: float) -> list[float]:
+    def _waits_for(self, tails: list[Tail], rate: float) -> list[float]:
         """The wait that each tail proposes at ``rate``; below one row, the wait of the next longer horizon."""
         waits: list[float] = []
         for tail in reversed(tails):
@@ -296,22 +260,18 @@ class BudgetedQuantile:
         """The expected ratio of the latest of 1/D rows to the latest of the rows seen, for an exponential tail."""
         return max(math.log(1.0 / self.ratio) / math.log(max(self.budget.rows, FIRST_ROWS)), 1.0)
 
-    def _limit(self, heartbeat: float, now: float) -> float:
-        """Lower the heartbeat to where the stream and its sources are, and note the cause."""
+    def _limit_by_sources(self, heartbeat: float, now: float) -> float:
+        """Lower the heartbeat to the fronts of sources that are behind or silent, and note the cause."""
+        if self._sources is None:
+            return heartbeat
         balance = max(self.budget.balance, 0.0)
-        stalled = self._stall_guard.limit(heartbeat, now, self._wait, self.ratio, balance)
-        if stalled < heartbeat:
-            heartbeat, self.cause = stalled, Cause("standstill")
-        if now <= self._stalled_until and self._stalled_at < heartbeat:
-            heartbeat, self.cause = self._stalled_at, Cause("after-stall")
-        if self._sources is not None:
-            front, source = self._sources.lowest_limit(now, self._wait, balance, self._usual, self.idle_after)
-            if front < heartbeat:
-                heartbeat, self.cause = front, Cause("source-behind", source)
-            in_force = max(heartbeat, self._last)
-            limit, source = self._sources.limit_for_silent(in_force, now, self._wait, balance, self.idle_after)
-            if limit < heartbeat:
-                heartbeat, self.cause = limit, Cause("source-silent", source)
+        front, source = self._sources.lowest_limit(now, self._wait, balance, self._usual, self.idle_after)
+        if front < heartbeat:
+            heartbeat, self.cause = front, Cause("source-behind", source)
+        in_force = max(heartbeat, self._last)
+        limit, source = self._sources.limit_for_silent(in_force, now, self._wait, balance, self.idle_after)
+        if limit < heartbeat:
+            heartbeat, self.cause = limit, Cause("source-silent", source)
         return heartbeat
 
     def snapshot(self) -> dict[str, Any]:
@@ -324,7 +284,6 @@ class BudgetedQuantile:
             "counts": [self._gaps, self._unconfirmed, int(self._may_spend)],
             "bets": self._candidates.tolist(),
             "losses": self._losses.tolist(),
-            "recent": self._stall_guard.snapshot(),
             "sources": None if self._sources is None else self._sources.snapshot(),
             "unheard": None if self._new_sources is None else self._new_sources.snapshot(),
         }
@@ -337,12 +296,11 @@ class BudgetedQuantile:
             for tail, state in zip(tails, saved, strict=True):
                 tail.resume(state)
         self._references = [float(reference) for reference in snapshot["references"]]
-        for name, number in zip(_NUMBERS, snapshot["numbers"], strict=False):  # version 0.1 has one more
+        for name, number in zip(_NUMBERS, snapshot["numbers"], strict=True):
             setattr(self, name, from_json(number))
         self._gaps, self._unconfirmed, may_spend = snapshot["counts"]
         self._may_spend = bool(may_spend)
         self._candidates, self._losses = np.array(snapshot["bets"]), np.array(snapshot["losses"])
-        self._stall_guard.resume(snapshot["recent"])
         if snapshot["sources"] is not None:
             self._sources = SourceFronts()
             self._sources.resume(snapshot["sources"])
