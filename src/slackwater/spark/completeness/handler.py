@@ -154,8 +154,6 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
 
         A query that has just ended counts too: what its last micro-batch decided is there when it starts again.
         """
-        if decided_now.policy is None:
-            return
         spec = decided_now.spec
         live = [decided_now, *(tracker for tracker in self._live(spec.name) if tracker is not decided_now)]
         spec.mailbox.publish(
