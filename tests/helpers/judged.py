@@ -37,8 +37,8 @@ def _watermark_heartbeat_ms(progress: Any) -> float | None:
 
 
 def _offset_ms(progress: Any) -> float | None:
-    start = progress["sources"][0]["startOffset"]
-    return None if start is None else json.loads(start)["heartbeat"]
+    start = json.loads(progress["sources"][0]["startOffset"] or "null")
+    return None if start is None else start["heartbeat"]
 
 
 def counts_of_closed_windows(progress: list[Any], batches: list[Rows], events: DataFrame) -> DataFrame:
