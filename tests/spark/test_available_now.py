@@ -85,3 +85,30 @@ def rises_with_every_batch(run: Run, size: int) -> None:
     assert len(read) >= size - 1, "the clock is learned from the first rows, a heartbeat from each micro-batch after"
     assert run.promise.heartbeat is not None
     assert watermark_ms(run.progress[-1]) == run.promise.heartbeat.timestamp() * 1000 - 1, "the last one is in force"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("window", ["RANGE 5 seconds SLIDE 5 seconds", "RANGE 5 seconds"])
+def test_a_query_text_runs_in_the_batches_of_its_source(window: str, spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    for batch in batches(3, count=6, each=PER_BATCH):
+        stream.put([{**row, "ts": row["arrived"]} for row in batch])  # nothing is late
+    sw.stream("Sensors", stream.read_stream(), event_time="ts")
+    text = f"SELECT COUNT(*) AS n FROM Sensors [{window} DRATIO 5% ARRIVAL arrived]"
+    query = run_now(sw.sql(spark, text, method=sw.Method("test-trailing", wait_ms=WAIT_MS)), tmp_path)
+    promise = promise_of(query)
+    assert promise.ledger == Ledger(on_time=6 * PER_BATCH)
+    read = [source["numInputRows"] for p in query.recentProgress for source in p["sources"]]
+    assert read.count(PER_BATCH) == 6 and max(read) == PER_BATCH
+    assert promise.heartbeat is not None
+    passed = stream.read_batch().where(F.col("ts") < F.lit(promise.heartbeat))
+    by_row = "RANGE BETWEEN INTERVAL 5 SECONDS PRECEDING AND CURRENT ROW"
+    truth = (
+        passed.groupBy(F.window("ts", "5 seconds"))
+        .agg(F.count("*").alias("n"))
+        .where(F.col("window.end") <= promise.heartbeat)
+        if "SLIDE" in window
+        else passed.selectExpr(f"COUNT(*) OVER (ORDER BY ts {by_row}) AS n")
+    )
+    assert truth.count() > 4
+    same_rows(collected(spark, tmp_path).select("n"), truth.select("n"))
