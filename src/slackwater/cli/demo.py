@@ -27,7 +27,7 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.control.ledger import Ledger
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
-from slackwater.spark.command.demo import PROMISED, SideBySide, demo_readings
+from slackwater.spark.command.demo import PROMISED, SESSION, SideBySide, demo_readings
 from slackwater.spark.command.session import local_session
 from slackwater.units import duration_ms, percent, ratio
 
@@ -86,7 +86,7 @@ def command(
     with (
         watched(console, watch_port, metrics_port),
         console.status("starting Spark …") as status,
-        local_session("slackwater-demo") as spark,
+        local_session("slackwater-demo", **SESSION) as spark,
     ):
         status.update("starting the queries …")
         readings = demo_readings(rate, seconds, max(delays_ms.values()) / 1e3, seed)

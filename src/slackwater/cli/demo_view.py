@@ -17,6 +17,8 @@ WIDTH = 80
 _LABEL = 20
 _NAME = 34
 _TOTAL = "whole run"
+_BUSY_BATCH_S = 2.0
+"""The trigger fires every second. Micro-batches of this length make every result old, whatever the watermark."""
 _GOOD, _BAD, _QUIET = "green", "bold red", "dim"
 
 
@@ -183,12 +185,14 @@ def _lost_words(course: Course, phases: Sequence[str]) -> str:
 def notes(shown: Comparison) -> list[Text]:
     """What the two measures are, and how to watch the demo."""
     lines = [
-        "rows lost: missing in published windows, compared with a batch job's counts",
-        "age of results: from a window's end to the commit that published it, on average",
+        Text("rows lost: missing in published windows, compared with a batch job's counts", _QUIET),
+        Text("age of results: from a window's end to the commit that published it, on average", _QUIET),
     ]
     if shown.median_batch_s is not None:
-        lines.append(f"a micro-batch took {shown.median_batch_s:.1f} s (median); every age includes one or two of them")
-    return [*(Text(line, _QUIET) for line in lines), Text("Watch it in a browser: slackwater demo --watch")]
+        took = f"a micro-batch took {shown.median_batch_s:.1f} s (median); ages include one or two"
+        busy = shown.median_batch_s >= _BUSY_BATCH_S
+        lines.append(Text(f"This machine is busy: {took}", _BAD) if busy else Text(took, _QUIET))
+    return [*lines, Text("Watch it in a browser: slackwater demo --watch")]
 
 
 def progress_line(shown: Comparison, elapsed_s: float) -> str:

@@ -29,6 +29,18 @@ PROMISED = "promised"
 _WINDOW = "1 second"
 _WINDOW_US = 1_000_000
 _TRIGGER = "1 second"
+SESSION = {
+    # The demo is short: thorough compilation would take the time of the queries.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Hadoop starts a process for every local file that it creates or links; these settings avoid most of them. What
+    # they give up is durability, and the demo's checkpoints are deleted with it.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""Settings of the demo's session. They hold for all queries."""
 _STARTED_POLL_S = 0.1
 _WARM_BATCHES = 3
 _MAX_TAIL_S = 60.0
