@@ -189,7 +189,7 @@ def notes(shown: Comparison) -> list[Text]:
         Text("age of results: from a window's end to the commit that published it, on average", _QUIET),
     ]
     if shown.median_batch_s is not None:
-        took = f"a micro-batch took {shown.median_batch_s:.1f} s (median); ages include one or two"
+        took = f"a micro-batch took {shown.median_batch_s:.1f} s (median), part of every age"
         busy = shown.median_batch_s >= _BUSY_BATCH_S
         lines.append(Text(f"This machine is busy: {took}", _BAD) if busy else Text(took, _QUIET))
     return [*lines, Text("Watch it in a browser: slackwater demo --watch")]
