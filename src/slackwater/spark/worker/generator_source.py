@@ -51,7 +51,8 @@ class Readings:
     - ``steady``: lognormal, median 150 ms, 99% within a second
     - ``drifting``: the median rises tenfold over the run
     - ``bursty``: each sixth of the run starts with a burst of five times the lateness
-    - ``tour``: a third of the run steady, a third drifting, and a third steady with three bursts
+    - ``tour``: a third of the run is steady; in the next, the median rises tenfold and stays there; the last is steady
+      again, with three bursts
 
     The last ``tail_rows`` come after the course and are steady: windows close only while newer rows come.
     """
@@ -93,7 +94,8 @@ class Readings:
         within = progress * 3 - third
         # Each burst comes after a calm while: the phase begins where the drift has just ended.
         burst = (within * 3 % 1 >= 0.5) & (within * 3 % 1 < 0.8)
-        return np.select([third == 0, third == 1], [np.ones_like(within), _DRIFT**within], np.where(burst, _BURST, 1.0))
+        drift = _DRIFT ** np.minimum(within / 0.6, 1.0)
+        return np.select([third == 0, third == 1], [np.ones_like(within), drift], np.where(burst, _BURST, 1.0))
 
     def table(self, first: int, last: int) -> pa.RecordBatch:
         """The rows ``[first, last)`` in arrival order."""
