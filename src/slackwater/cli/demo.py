@@ -29,6 +29,7 @@ from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
 from slackwater.spark.command.demo import PROMISED, SESSION, SideBySide, demo_readings
 from slackwater.spark.command.session import local_session
+from slackwater.spark.completeness.report import CompletenessReport
 from slackwater.units import duration_ms, percent, ratio
 
 _MAX_GUESSES = 3
@@ -92,21 +93,30 @@ def command(
         readings = demo_readings(rate, seconds, max(delays_ms.values()) / 1e3, seed)
         queries = SideBySide(spark, readings, promised.drop_ratio, tuple(delays_ms), method)
         try:
-            with _interruption() as interrupted:
-                _warm_up(queries, status, interrupted)
-                _show_until_done(console, queries, promised, interrupted)
-            with console.status("counting the rows of every window with a batch job …"):
-                failure, promise = queries.failure(), queries.promise()
-                outcome = _comparison(queries, promised, queries.batch_counts(), ended=True)
+            outcome, promise, interrupted = _compare(console, status, queries, promised)
         finally:
             queries.stop()
-    if failure or promise is None:
-        raise click.ClickException(failure or "the query reported no micro-batch; try a longer --seconds")
     if as_json:
-        click.echo(json.dumps(_as_json(outcome, promise.as_json(), interrupted.is_set()), indent=2))
+        click.echo(json.dumps(_as_json(outcome, promise.as_json(), interrupted), indent=2))
     else:
         console.print(_screen(outcome), no_wrap=True, crop=False, overflow="ignore")
     sys.exit(0 if outcome.kept else 1)
+
+
+def _compare(
+    console: Console, status: Status, queries: SideBySide, promised: Completeness
+) -> tuple[Comparison, CompletenessReport, bool]:
+    """Run the queries to their end; the outcome, the promise's report, and whether Ctrl-C ended it."""
+    with _interruption() as interrupted:
+        _warm_up(queries, status, interrupted)
+        _show_until_done(console, queries, promised, interrupted)
+    with console.status("counting the rows of every window with a batch job …"):
+        failure, promise = queries.failure(), queries.promise()
+        if failure or promise is None:
+            raise click.ClickException(failure or "the query reported no micro-batch; try a longer --seconds")
+        queries.halt()
+        outcome = _comparison(queries, promised, promise, queries.batch_counts(), ended=True)
+    return outcome, promise, interrupted.is_set()
 
 
 def _delays_ms(guesses: tuple[str, ...]) -> dict[str, float]:
@@ -175,12 +185,17 @@ def _states(queries: SideBySide, promised: Completeness, interrupted: threading.
     ):
         if queries.all_read:
             patient_until = min(patient_until, time.monotonic() + _PATIENCE_S)
-        yield _comparison(queries, promised, queries.feed.counts, ended=False)
+        yield _comparison(queries, promised, queries.promise(), queries.feed.counts, ended=False)
         interrupted.wait(_REFRESH_S)
 
 
-def _comparison(queries: SideBySide, promised: Completeness, counts: Mapping[int, int], ended: bool) -> Comparison:
-    promise = queries.promise()
+def _comparison(
+    queries: SideBySide,
+    promised: Completeness,
+    promise: CompletenessReport | None,
+    counts: Mapping[int, int],
+    ended: bool,
+) -> Comparison:
     courses = {_label(name, promised): course for name, course in queries.courses(counts).items()}
     ledger = Ledger() if promise is None else promise.ledger
     return Comparison(promised, ledger, queries.spans, courses, queries.median_batch_s, ended)
@@ -197,7 +212,7 @@ def _progress(queries: SideBySide, promised: Completeness) -> RenderableType:
     if elapsed_s >= length_s:
         names = queries.waiting_for()
         left = f"{len(names)} queries" if len(names) > 1 else "".join(_label(name, promised) for name in names)
-        return Text(f"the phases are over; waiting for the last windows of {left}")
+        return Text(f"waiting for the last windows of {left}")
     line = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=length_s, completed=elapsed_s, width=50)
     line.add_row(Text(f"{phase_at(queries.spans, elapsed_s):<8}", "bold"), bar, f"{elapsed_s:.0f} of {length_s:.0f} s")

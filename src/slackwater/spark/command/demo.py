@@ -23,6 +23,7 @@ from slackwater.spark.report import report
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.results import observe_results
 from slackwater.spark.worker.generator_source import Readings
+from slackwater.units import duration_ms
 from slackwater.watching.series import ResultRows
 
 PROMISED = "promised"
@@ -89,7 +90,8 @@ class SideBySide:
         )
         self.queries = {PROMISED: self._start(PROMISED, observe_results(_windows(events), "demo"))}
         for guess in guesses:
-            self.queries[guess] = self._start(guess, _windows(self.feed.stream(spark).withWatermark("ts", guess)))
+            delay = f"{duration_ms(guess, option='guess'):.0f} milliseconds"  # Spark does not read "1s"
+            self.queries[guess] = self._start(guess, _windows(self.feed.stream(spark).withWatermark("ts", delay)))
 
     def _start(self, name: str, windows: DataFrame) -> StreamingQuery:
         def publish(results: DataFrame, batch: int) -> None:
@@ -177,11 +179,15 @@ class SideBySide:
         start_us = self.feed.start_us or 0
         return {(row.end_us - start_us) // _WINDOW_US: row.n for row in rows}
 
-    def stop(self) -> None:
-        """Stop all queries and the feed."""
+    def halt(self) -> None:
+        """Stop the feed and all queries. What they have published stays."""
         self.feed.stop()
         for query in self.queries.values():
             query.stop()
+
+    def stop(self) -> None:
+        """Halt, and delete the files."""
+        self.halt()
         self._spark.streams.removeListener(self._listener)
         self._folder.cleanup()
 
