@@ -101,6 +101,15 @@ def test_every_module_that_the_docs_name_exists() -> None:
             assert exists, f"{page.name} names {name}"
 
 
+def test_readme_and_start_show_one_screen_of_the_demo() -> None:
+    shown = load_script("demo_screen").SCREEN
+    (screen,), (other,) = (shown.findall(page.read_text()) for page in (ROOT / "README.md", DOCS / "start.md"))
+    assert screen == other
+    lines = screen.splitlines()[1:-1]
+    assert max(map(len, lines)) <= 80 and len(lines) <= 24
+    assert lines[-1].endswith("slackwater demo --watch")
+
+
 def test_every_cause_of_a_decision_is_explained() -> None:
     page = (DOCS / "operations.md").read_text()
     code = "".join(path.read_text() for path in (PACKAGE / "control").rglob("*.py") if path.name != "cause.py")

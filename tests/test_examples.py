@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ def test_every_example_is_tested_and_documented() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == {
         "a_million_portfolios",
         "bursty_web_log",
+        "dead_letters",
         "sensors_with_bad_clocks",
     }
     page = (EXAMPLES.parent / "docs" / "start.md").read_text()
@@ -39,6 +41,20 @@ def test_a_million_portfolios() -> None:
 def test_sensors_with_bad_clocks() -> None:
     output = output_of("sensors_with_bad_clocks.py")
     assert "(kept)" in output and "rows had an impossible event time" in output
+
+
+@pytest.mark.spark
+@pytest.mark.full
+def test_dead_letters() -> None:
+    output = output_of("dead_letters.py")
+    count = r"([\d,]+)"
+    ledger = re.search(rf"= {count} on time \+ {count} late \+ 0 shed \+ {count} invalid", output)
+    assert ledger is not None, output
+    on_time, late, invalid = (int(number.replace(",", "")) for number in ledger.groups())
+    dead = {name: int(n) for name, n in re.findall(r"\|\s*(late|future|unset clock)\|\s*(\d+)\|", output)}
+    assert late == dead.pop("late") > 0
+    assert invalid == sum(dead.values()) > 0
+    assert f"{on_time:,} rows on time" in output
 
 
 @pytest.mark.spark

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -10,10 +9,10 @@ from typing import Any, ClassVar
 import pytest
 
 from slackwater.control.ledger import Ledger
-from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
+from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.listener import PromiseListener
 from slackwater.watching.point import Point
-from slackwater.watching.series import About, Kind, Series
+from slackwater.watching.series import About, Kind
 
 CALLS: list[str] = []
 
@@ -47,8 +46,8 @@ class Recording(PromiseHandler[Any]):
     def on_ended(self, query_id: str) -> None:
         CALLS.append(f"{type(self).__name__} ended {query_id}")
 
-    def reports(self, query_id: str, series_of: Callable[[str], Series | None]) -> list[PromiseReport]:
-        found = [series_of(name) for name in self._specs]
+    def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
+        found = [series_of(name, self.folder) for name in self._specs]
         return [SimpleNamespace(series=series) for series in found if series is not None]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -30,6 +29,7 @@ from tests.helpers.harness import (
     timestamp,
     watermark_ms,
 )
+from tests.helpers.judged import counts_of_closed_windows, late_ids
 
 pytestmark = pytest.mark.spark
 
@@ -108,30 +108,11 @@ def test_the_promise_is_kept_and_every_row_accounted_for(shape: str, shaped: dic
 
 def late_by_batch_job(run: Run, per_batch: int) -> int:
     """Compare the windows with those of a batch job; how many rows were late."""
-    progress, all_rows = run.progress, run.rows
-    marks = [watermark_ms(p) for p in progress]
-    # A row is late if it is below Spark's watermark of its micro-batch; ties are on time.
-    with_rows = [i for i, p in enumerate(progress) if p["sources"][1]["numInputRows"] > 0]
-    batches = len(all_rows) // per_batch
-    assert len(with_rows) == batches
-    event_ms = np.array([pd.Timestamp(row["ts"]).timestamp() * 1000 for row in all_rows]).reshape(batches, per_batch)
-    late = sum(int((event_ms[b] < marks[i] + 1).sum()) for b, i in enumerate(with_rows) if marks[i] > 0)
-
-    # A closed window holds exactly the rows that a batch job finds in it, except those that Spark's filter refused,
-    # which goes by the watermark of the batch before.
-    refused = {
-        all_rows[b * per_batch + j]["id"]
-        for b, i in enumerate(with_rows)
-        for j in range(per_batch)
-        if i > 0 and event_ms[b, j] // 5000 * 5000 + 5000 <= marks[i - 1]
-    }
-    assert len(refused) <= late
-    kept = run.stream.read_batch().where((F.col("id") >= 0) & ~F.col("id").isin(*refused, -1))
-    truth = kept.groupBy(F.window("ts", "5 seconds"), "sensor").count()
-    closed = truth.where(F.unix_millis(F.col("window.end")) <= F.lit(int(marks[-1])))
+    batches = [run.rows[first : first + per_batch] for first in range(0, len(run.rows), per_batch)]
+    closed = counts_of_closed_windows(run.progress, batches, run.stream.read_batch().where("id >= 0"))
     assert closed.count() > 20
     same_rows(collected(run.stream.spark, run.folder), closed)
-    return late
+    return len(late_ids(run.progress, batches))
 
 
 NULLS_COUNTED_FROM = {"by-cells": (4, 3), "by-count": (5, 0)}

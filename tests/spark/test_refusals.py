@@ -43,6 +43,10 @@ def events(spark: SparkSession) -> DataFrame:
         ({"name": "a/b"}, r"\[invalid-name\] name='a/b'"),
         ({"location": "s3://bucket/x"}, r"\[invalid-location\] location='s3://bucket/x'"),
         ({"invalid": "drop"}, r"\[invalid-choice\] invalid='drop'"),
+        ({"late": "Sensor"}, r"\[late-taken\] late='Sensor': there is a column 'sensor' already; choose another name"),
+        ({"late": "__sw_why"}, r"\[invalid-late-column\] late='__sw_why' cannot be a column's name; name a column"),
+        ({"late": ""}, r"\[invalid-late-column\] late=''"),
+        ({"late": True}, r"\[invalid-late-column\] late=True"),
     ],
 )
 def test_refused_with_the_value_and_a_remedy(events: DataFrame, arguments: dict[str, Any], message: str) -> None:

@@ -19,7 +19,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 import slackwater as sw
-from slackwater.control.ledger import Ledger
 from tests.helpers.harness import (
     ORIGIN_S,
     FileStream,
@@ -255,27 +254,6 @@ def test_a_used_promise_starts_afresh_with_a_fresh_checkpoint(
         assert promise_of(query).ledger.late == 0, run
         mark = finish(query)
         same_rows(collected(spark, tmp_path / run), closed_by(windowed(stream.read_batch()), mark))
-
-
-def test_available_now_moves_the_heartbeat_from_run_to_run(spark: SparkSession, tmp_path: Path) -> None:
-    stream = FileStream(spark, tmp_path / "in")
-    events = promised(stream)
-    marks, ledgers = [], []
-    for run in range(8):
-        stream.put(orderly_rows(run))
-        writer = windowed(events).writeStream.outputMode("append").trigger(availableNow=True)
-        query = (
-            writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .format("parquet")
-            .start(str(tmp_path / "out"))
-        )
-        query.awaitTermination()
-        ledgers.append(promise_of(query).ledger)
-        marks.append(max(watermark_ms(p) for p in query.recentProgress))
-    assert marks == sorted(marks)
-    assert marks[-1] > ORIGIN_S * 1000
-    assert ledgers[-1] == Ledger(on_time=8 * PER_BATCH)
-    same_rows(collected(spark, tmp_path), closed_by(windowed(stream.read_batch()), marks[-1]))
 
 
 def test_fronts_by_source(spark: SparkSession, stream: FileStream, tmp_path: Path) -> None:

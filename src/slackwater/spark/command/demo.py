@@ -1,101 +1,154 @@
-"""Two queries over the same generated stream: one under a promise, one under a fixed watermark."""
+"""Queries over the same generated stream: one under a promise, the others under guessed watermarks."""
 
 from __future__ import annotations
 
-import json
+import math
+import statistics
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+import numpy as np
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from slackwater.spark.command.comparison import Course, Published, Span, course_of
+from slackwater.spark.command.feed import Feed
+from slackwater.spark.command.publications import CommitListener, Publications
 from slackwater.spark.completeness.api import with_drop_ratio
 from slackwater.spark.completeness.report import CompletenessReport
 from slackwater.spark.report import report
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.results import observe_results
-from slackwater.spark.worker.generator_source import Readings, read_batch, read_stream
-from slackwater.watching.series import MAX_RESULT_ROWS, ResultRows
+from slackwater.spark.worker.generator_source import Readings
+from slackwater.units import duration_ms
+from slackwater.watching.series import ResultRows
 
-WINDOW = "1 second"
-_CLOCK = "fixed-watermark"
+PROMISED = "promised"
+_WINDOW = "1 second"
+_WINDOW_US = 1_000_000
+_TRIGGER = "1 second"
+SESSION = {
+    # The demo is short: thorough compilation would take the time of the queries.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Hadoop starts a process for every local file that it creates or links; these settings avoid most of them. What
+    # they give up is durability, and the demo's checkpoints are deleted with it.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""Settings of the demo's session. They hold for all queries."""
+_STARTED_POLL_S = 0.1
+_WARM_BATCHES = 3
+_MAX_TAIL_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class QueryState:
-    """The state of one of the two queries.
+def demo_readings(rate_per_s: int, seconds: float, longest_guess_s: float, seed: int) -> Readings:
+    """Readings whose lateness is steady, then drifts, then comes in bursts; they begin at time 0.
 
-    ``rows`` were read and ``windows`` were closed. ``latest`` holds (start, rows, peak) of the newest windows, newest
-    first.
+    The tail is as long as the longest guess, but at most a minute: a guess closes a window when rows that much newer
+    have come.
     """
-
-    rows: int
-    wait_ms: float | None
-    mean_wait_ms: float | None
-    windows: int
-    latest: list[tuple[str, int, float]]
+    tail_rows = int(rate_per_s * min(longest_guess_s + 2, _MAX_TAIL_S))
+    return Readings(rate_per_s, int(rate_per_s * seconds) + tail_rows, 0, seed=seed, tail_rows=tail_rows)
 
 
-@dataclass(frozen=True, slots=True)
-class MissingRows:
-    """Rows missing in the windows that a query closed, compared with a batch job over the same rows."""
-
-    windows: int
-    rows: int
-    missing: int
-
-    @property
-    def ratio(self) -> float:
-        """Missing rows / rows of those windows."""
-        return self.missing / self.rows if self.rows else 0.0
+def spans_of(readings: Readings) -> list[Span]:
+    """The phases of the readings in windows, with the lateness of each."""
+    spans = []
+    for phase in readings.phases():
+        lateness_ms = readings.lateness_us(phase.first, phase.last) / 1e3
+        within_ms = float(np.quantile(lateness_ms, 0.99)) if len(lateness_ms) else math.nan
+        start, end = (row * 1_000_000 // (readings.rate_per_s * _WINDOW_US) for row in (phase.first, phase.last))
+        spans.append(Span(phase.name, start, end, within_ms))
+    return spans
 
 
 class SideBySide:
-    """Starts both queries over the same readings and reports their state until ``stop()``."""
+    """Runs one query under the promise and one per guess over the same rows, until ``stop()``.
+
+    All queries read the same files, compute the same windows and have the same trigger.
+    """
 
     def __init__(
-        self, spark: SparkSession, readings: Readings, drop_ratio: float, fixed_wait: str, method: str
+        self, spark: SparkSession, readings: Readings, drop_ratio: float, guesses: Sequence[str], method: str
     ) -> None:
         self._spark = spark
         self._readings = readings
+        self.spans = spans_of(readings)
         self._folder = tempfile.TemporaryDirectory(prefix="slackwater-demo-", ignore_cleanup_errors=True)
-        self._fixed_waits: dict[int, tuple[int, float]] = {}
-        self._newest_window = ""
-        promised = with_drop_ratio(
-            read_stream(spark, readings), "ts", drop_ratio, arrival="arrived", name="demo", method=method
+        self.feed = Feed(readings, Path(self._folder.name) / "rows", _WINDOW_US)
+        self._publications = {name: Publications() for name in (PROMISED, *guesses)}
+        self._listener = CommitListener(self._publications)
+        spark.streams.addListener(self._listener)
+        events = with_drop_ratio(
+            self.feed.stream(spark), "ts", drop_ratio, arrival="arrived", name="demo", method=method
         )
-        fixed = (
-            read_stream(spark, readings)
-            .observe(_CLOCK, F.count(F.lit(1)).alias("rows"), F.unix_millis(F.max("arrived")).alias("clock_ms"))
-            .withWatermark("ts", fixed_wait)
-        )
-        self.promised = self._start(observe_results(_windows(promised), "demo"), "promised")
-        self.fixed = self._start(_windows(fixed), "fixed")
+        self.queries = {PROMISED: self._start(PROMISED, observe_results(_windows(events), "demo"))}
+        for guess in guesses:
+            delay = f"{duration_ms(guess, option='guess'):.0f} milliseconds"  # Spark does not read "1s"
+            self.queries[guess] = self._start(guess, _windows(self.feed.stream(spark).withWatermark("ts", delay)))
 
-    def _start(self, windows: DataFrame, name: str) -> StreamingQuery:
-        return (
+    def _start(self, name: str, windows: DataFrame) -> StreamingQuery:
+        def publish(results: DataFrame, batch: int) -> None:
+            start = F.date_format("window.start", "HH:mm:ss").alias("start")
+            rows = results.select(start, F.unix_micros("window.end").alias("end_us"), "n", "peak").collect()
+            self._publications[name].add_results(batch, [(row.end_us, row.n) for row in rows])
+            if rows and name == PROMISED:
+                listener_of(self._spark).add_results("demo", _result_rows(rows))
+
+        query = (
             windows.writeStream.outputMode("append")
-            .format("memory")
+            .foreachBatch(publish)
+            .trigger(processingTime=_TRIGGER)
             .queryName(name)
-            .option("checkpointLocation", str(Path(self._folder.name) / name))
+            .option("checkpointLocation", str(Path(self._folder.name) / name.replace(" ", "-")))
             .start()
         )
+        # One after the other: Spark gives the Python process of a source ten seconds to start.
+        while query.isActive and query.status["message"].startswith("Initializing"):
+            time.sleep(_STARTED_POLL_S)
+        return query
 
     @property
-    def done(self) -> bool:
-        """Whether both have read every row, or one has failed."""
-        if not (self.promised.isActive and self.fixed.isActive):
-            return True
-        return all(_rows_read(query) >= self._readings.rows for query in (self.promised, self.fixed))
+    def ready(self) -> bool:
+        """Whether every query has committed micro-batches with rows, and is as fast as it will be."""
+        return all(each.rows_read and each.batches >= _WARM_BATCHES for each in self._publications.values())
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the first phase began; 0 before."""
+        start_us = self.feed.start_us
+        return 0.0 if start_us is None else max(0.0, time.time() - start_us / 1e6)
+
+    @property
+    def length_s(self) -> float:
+        """The length of the stream in seconds, without its tail."""
+        return (self._readings.rows - self._readings.tail_rows) / self._readings.rate_per_s
+
+    def waiting_for(self) -> list[str]:
+        """The queries that have not yet published every window of the phases."""
+        last = self.spans[-1].end
+        return [name for name in self.queries if max(self.published(name), default=0) < last]
+
+    @property
+    def all_read(self) -> bool:
+        """Whether every query has read every row."""
+        return self.feed.done and all(each.rows_read >= self.feed.written for each in self._publications.values())
+
+    @property
+    def median_batch_s(self) -> float | None:
+        """How long a micro-batch took in the median, over all queries."""
+        durations_s = [each_s for publications in self._publications.values() for each_s in publications.durations_s]
+        return statistics.median(durations_s) if durations_s else None
 
     def failure(self) -> str | None:
         """The first line of a failed query's error, if one failed."""
-        for query in (self.promised, self.fixed):
+        for query in self.queries.values():
             error = query.exception()
             if error is not None:
                 return str(error).splitlines()[0]
@@ -103,77 +156,53 @@ class SideBySide:
 
     def promise(self) -> CompletenessReport | None:
         """The report of the promise; None before the first micro-batch."""
-        if self.promised.lastProgress is None:
-            return None
-        promises = report(self.promised).completeness
+        query = self.queries[PROMISED]
+        promises = () if query.lastProgress is None else report(query).completeness
         return promises[0] if promises else None
 
-    def promised_state(self) -> QueryState:
-        """The state of the query under the promise. Also sends its newest windows to the live page."""
-        promise = self.promise()
-        if promise is None:
-            return QueryState(0, None, None, 0, [])
-        windows, latest = self._results("promised")
-        newer = tuple(
-            (window, f"{rows:,}", f"{peak:.2f}") for window, rows, peak in latest if window > self._newest_window
-        )
-        if newer:
-            self._newest_window = newer[0][0]
-            listener_of(self._spark).add_results("demo", ResultRows(("window", "rows", "peak"), newer))
-        return QueryState(promise.ledger.input, promise.wait_ms, promise.mean_wait_ms, windows, latest)
+    def courses(self, counts: Mapping[int, int]) -> dict[str, Course]:
+        """What each query has lost and how old its results were: first the promise, then the guesses.
 
-    def fixed_state(self) -> QueryState:
-        """The state of the query under the fixed watermark; batches before its first watermark have no wait."""
-        for progress in self.fixed.recentProgress:
-            metrics = (progress["observedMetrics"] or {}).get(_CLOCK)
-            if metrics and metrics["rows"]:
-                watermark_ms = pd.Timestamp(progress["eventTime"]["watermark"]).timestamp() * 1000
-                wait_ms = metrics["clock_ms"] - watermark_ms if watermark_ms > 0 else 0.0
-                self._fixed_waits[progress["batchId"]] = (metrics["rows"], wait_ms)
-        waits = [(rows, wait) for rows, wait in self._fixed_waits.values() if wait > 0]
-        waiting_rows = sum(rows for rows, _ in waits)
-        windows, latest = self._results("fixed")
-        return QueryState(
-            sum(rows for rows, _ in self._fixed_waits.values()),
-            waits[-1][1] if waits else None,
-            sum(rows * wait for rows, wait in waits) / waiting_rows if waiting_rows else None,
-            windows,
-            latest,
-        )
+        ``counts`` are the rows of every window: those of the feed while it runs, those of the batch job at the end.
+        """
+        return {name: course_of(self.published(name), counts, self.spans) for name in self.queries}
 
-    def _results(self, name: str) -> tuple[int, list[tuple[str, int, float]]]:
-        """How many windows the query closed, and the newest of them."""
-        results = self._spark.table(name)
-        latest = results.groupBy("window").agg(F.sum("n").alias("n"), F.max("peak").alias("peak"))
-        newest = latest.orderBy(F.desc("window")).limit(MAX_RESULT_ROWS).collect()
-        return latest.count(), [(f"{row.window.start:%H:%M:%S}", row.n, row.peak) for row in newest]
+    def published(self, name: str) -> dict[int, Published]:
+        """The windows that a query has published, by their end, in windows since the start."""
+        start_us = self.feed.start_us
+        return {} if start_us is None else self._publications[name].windows(start_us, _WINDOW_US)
 
-    def missing(self, name: str) -> MissingRows:
-        """Compare the windows that a query ("promised" or "fixed") closed with a batch job over the same rows."""
-        closed = self._spark.table(name).groupBy("window").agg(F.sum("n").alias("got"))
-        truth = read_batch(self._spark, self._readings).groupBy(F.window("ts", WINDOW)).agg(F.count("*").alias("n"))
-        row = closed.join(truth, "window").agg(F.count("*"), F.sum("n"), F.sum(F.col("n") - F.col("got"))).collect()[0]
-        return MissingRows(int(row[0]), int(row[1] or 0), int(row[2] or 0))
+    def batch_counts(self) -> dict[int, int]:
+        """The rows of every window, counted by a batch job over the files that the queries have read."""
+        counted = self.feed.batch(self._spark).groupBy(F.window("ts", _WINDOW)).agg(F.count("*").alias("n"))
+        rows = counted.select(F.unix_micros("window.end").alias("end_us"), "n").collect()
+        start_us = self.feed.start_us or 0
+        return {(row.end_us - start_us) // _WINDOW_US: row.n for row in rows}
+
+    def halt(self) -> None:
+        """Stop the feed and all queries. What they have published stays."""
+        self.feed.stop()
+        for query in self.queries.values():
+            query.stop()
 
     def stop(self) -> None:
-        """Stop both queries."""
-        for query in (self.promised, self.fixed):
-            query.stop()
+        """Halt, and delete the files."""
+        self.halt()
+        self._spark.streams.removeListener(self._listener)
         self._folder.cleanup()
 
 
-def new_readings(rate_per_s: int, seconds: float, seed: int) -> Readings:
-    """Readings from now on, whose lateness is steady, then drifts, then comes in bursts."""
-    return Readings(rate_per_s, int(rate_per_s * seconds), time.time_ns() // 1000, seed=seed)
-
-
 def _windows(events: DataFrame) -> DataFrame:
-    return events.groupBy(F.window("ts", WINDOW), "sensor").agg(F.count("*").alias("n"), F.max("value").alias("peak"))
+    return events.groupBy(F.window("ts", _WINDOW), "sensor").agg(F.count("*").alias("n"), F.max("value").alias("peak"))
 
 
-def _rows_read(query: StreamingQuery) -> int:
-    progress = query.lastProgress
-    if progress is None:
-        return 0
-    offsets: list[dict[str, Any]] = [json.loads(source["endOffset"] or "{}") for source in progress["sources"]]
-    return max((int(offset["row"]) for offset in offsets if "row" in offset), default=0)
+def _result_rows(rows: list[Row]) -> ResultRows:
+    """The results as the live page shows them: all sensors of a window together, the newest window first."""
+    windows: dict[int, tuple[str, int, float]] = {}
+    for row in rows:
+        _, count, peak = windows.get(row.end_us, ("", 0, -math.inf))
+        windows[row.end_us] = (row.start, count + row.n, max(peak, row.peak))
+    newest_first = (windows[end_us] for end_us in sorted(windows, reverse=True))
+    return ResultRows(
+        ("window", "rows", "peak"), tuple((start, f"{count:,}", f"{peak:.2f}") for start, count, peak in newest_first)
+    )

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from slackwater.control.choice import Method
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness, Duration
+from slackwater.spark.completeness.late_reason import check_late_column
 from slackwater.spark.completeness.observation import promised_events
 from slackwater.spark.completeness.promise import new_promise
 from slackwater.spark.runtime.checks import require_stream
@@ -27,7 +28,8 @@ def with_drop_ratio(
     max_wait: Duration | None = None,
     min_wait: Duration | None = None,
     idle_after: Duration | None = None,
-    invalid: Literal["exclude", "keep"] = "exclude",
+    invalid: Literal["exclude", "keep"] | None = None,
+    late: str | None = None,
     location: str | None = None,
 ) -> DataFrame:
     """The same stream under a watermark that loses at most ``drop_ratio`` of its rows; replaces ``withWatermark``.
@@ -52,16 +54,20 @@ def with_drop_ratio(
     :param idle_after: a stream that is silent for this long is idle, and the heartbeat follows the clock again.
         Default: ``spark.slackwater.idleAfter``, else one minute.
     :param invalid: ``"exclude"`` removes rows whose event time is null or impossible (more than a day ahead of their
-        arrival, or the zero of an unset clock); ``"keep"`` leaves them in. They are counted either way.
+        arrival, or the zero of an unset clock); ``"keep"`` leaves them in. They are counted either way. Default:
+        ``"keep"`` with ``late``, else ``"exclude"``.
+    :param late: a string column to add, for dead letters: null if the row is on time, else why it is not, as the ledger
+        counts it: ``late``, ``null``, ``future`` or ``unset clock`` (the last three are invalid).
     :param location: a folder that the driver and all executors see. Default: ``spark.slackwater.location``, else the
         folder of the checkpoints, else (on ``local[*]`` only) a temporary folder.
 
     It costs one small job per micro-batch and an aggregate over every row. It cannot keep the promise for a stream
     whose lateness grows faster than it can learn, or where ``max_wait`` forbids the wait; ``report`` then says so.
     """
-    if invalid not in ("exclude", "keep"):
+    if invalid not in (None, "exclude", "keep"):
         raise InvalidOption("invalid-choice", f"invalid={invalid!r}", "use 'exclude' or 'keep'")
     completeness = completeness_of(events, drop_ratio, min_wait=min_wait, max_wait=max_wait, idle_after=idle_after)
+    check_late_column(events, late)
     spec = new_promise(
         events,
         event_time,
@@ -72,7 +78,8 @@ def with_drop_ratio(
         method=method,
         location=location,
     )
-    return promised_events(events.sparkSession, events, spec, arrival, invalid)
+    keep_invalid = invalid == "keep" or (invalid is None and late is not None)
+    return promised_events(events.sparkSession, events, spec, arrival, keep_invalid=keep_invalid, late=late)
 
 
 def completeness_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,13 +20,13 @@ from slackwater.spark.completeness.tracker import (
     CompletenessSpec,
     CompletenessTracker,
 )
-from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
+from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.results import results_of
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.watching.point import Point
-from slackwater.watching.series import About, Series
+from slackwater.watching.series import About
 
 METRICS_PREFIX = "slackwater:"
 _log = logging.getLogger("slackwater")
@@ -78,11 +78,21 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         for spec in self._specs.values():
             self._declare_live(spec)
 
-    def reports(self, query_id: str, series_of: Callable[[str], Series | None]) -> list[PromiseReport]:
+    def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
+        trackers = [*self._trackers_of(query_id), *self._trackers_before(query_id)]
         found: list[CompletenessReport] = [
-            completeness_report_of(tracker, series_of(tracker.spec.name)) for tracker in self._trackers_of(query_id)
+            completeness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox.folder))
+            for tracker in trackers
         ]
         return list(found)
+
+    def _trackers_before(self, query_id: str) -> Iterator[CompletenessTracker]:
+        """The promises of a query that has committed nothing in this run, as the run before left them."""
+        for spec in self._specs.values():
+            if (query_id, spec.name) not in self._trackers and (snapshot := spec.mailbox.read_snapshot(query_id)):
+                tracker = CompletenessTracker(spec, query_id, epoch="")
+                tracker.resume(snapshot, HeartbeatOffset(""), snapshot["batch"] + 1)
+                yield tracker
 
     def _trackers_of(self, query_id: str) -> list[CompletenessTracker]:
         return [tracker for (query, _), tracker in self._trackers.items() if query == query_id]
@@ -144,8 +154,6 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
 
         A query that has just ended counts too: what its last micro-batch decided is there when it starts again.
         """
-        if decided_now.policy is None:
-            return
         spec = decided_now.spec
         live = [decided_now, *(tracker for tracker in self._live(spec.name) if tracker is not decided_now)]
         spec.mailbox.publish(

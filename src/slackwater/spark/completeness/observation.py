@@ -10,21 +10,29 @@ from slackwater.spark.completeness.control_row import Control, control_row
 from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.heartbeat_stream import with_heartbeats
 from slackwater.spark.completeness.histogram import cell_column, count_cells, is_valid, named_sources
+from slackwater.spark.completeness.late_reason import late_reason
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.worker.columns import ARRIVAL_US, CELL, CLOCK_US, CONTROL, EVENT_US, HEARTBEAT_US
 from slackwater.units import DAY_US
 
 
 def promised_events(
-    spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None, invalid: str = "exclude"
+    spark: SparkSession,
+    events: DataFrame,
+    spec: CompletenessSpec,
+    arrival: str | None,
+    *,
+    keep_invalid: bool = False,
+    late: str | None = None,
 ) -> DataFrame:
     """The events under the heartbeat; their histogram around it is observed in every micro-batch.
 
+    ``late`` names a column to add: why the row is late or invalid.
     Heartbeats join the events below the one ``observe``. A second one would break the generated code once more, and
     each break copies every row.
     """
-    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=False)
-    return _observed(with_heartbeats(spark, marked, spec.event_time, spec.mailbox), spec, metrics, invalid)
+    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=False, late=late)
+    return _observed(with_heartbeats(spark, marked, spec.event_time, spec.mailbox), spec, metrics, keep_invalid)
 
 
 def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None) -> DataFrame:
@@ -33,11 +41,16 @@ def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSp
     Each row carries its event time and the heartbeat that judges it (``EVENT_US``, ``HEARTBEAT_US``).
     """
     marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=True)
-    return _observed(marked, spec, metrics, "exclude")
+    return _observed(marked, spec, metrics, keep_invalid=False)
 
 
 def _marked(
-    spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None, keep_heartbeat: bool
+    spark: SparkSession,
+    events: DataFrame,
+    spec: CompletenessSpec,
+    arrival: str | None,
+    keep_heartbeat: bool,
+    late: str | None = None,
 ) -> tuple[DataFrame, list[Column]]:
     """The events with their cells, and the metrics to observe.
 
@@ -67,6 +80,8 @@ def _marked(
     sampled = (event >= control[Control.SAMPLE_FROM]) & plausible
     cell = cell_column(event, margin, plausible & ~impossible, sampled, spec.sources)
     marked = marked.withColumns({CELL: cell, HEARTBEAT_US: control[Control.HEARTBEAT]})
+    if late is not None:
+        marked = marked.withColumn(late, late_reason(event, arrived, impossible, F.col(HEARTBEAT_US)))
     metrics += count_cells(F.col(CELL), spec.sources, spark.version)
     if spec.sources:
         metrics += named_sources(spec.event_time, spec.sources)
@@ -75,8 +90,8 @@ def _marked(
     return marked.drop(*unused), metrics
 
 
-def _observed(marked: DataFrame, spec: CompletenessSpec, metrics: list[Column], invalid: str) -> DataFrame:
+def _observed(marked: DataFrame, spec: CompletenessSpec, metrics: list[Column], keep_invalid: bool) -> DataFrame:
     observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
-    if invalid == "exclude":
+    if not keep_invalid:
         observed = observed.where(is_valid(F.col(CELL), spec.sources))
     return observed.drop(CLOCK_US, CELL)

@@ -61,6 +61,8 @@ class SeriesEntry:
     point_after: Callable[[Point | None], Point]
 
 
+SeriesOf = Callable[[str, Path], Series | None]
+"""Finds the history of a promise by its name and folder."""
 Spec = TypeVar("Spec", bound=NamedSpec)
 
 
@@ -110,8 +112,8 @@ class PromiseHandler(ABC, Generic[Spec]):
         return
 
     @abstractmethod
-    def reports(self, query_id: str, series_of: Callable[[str], Series | None]) -> list[PromiseReport]:
-        """A report for each promise of the query; ``series_of`` finds the history of a promise by its name."""
+    def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
+        """A report for each promise of the query, also before the first micro-batch of a run that goes on."""
 
     def _observed(self, progress: StreamingQueryProgress) -> Iterator[tuple[Spec, dict[str, Any]]]:
         """The promises whose metrics are in the progress event, with those metrics."""

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 import threading
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -76,11 +77,9 @@ class PromiseListener(StreamingQueryListener):
     def reports(self, query_id: str) -> Reports:
         """The reports of a query's promises by kind; empty if it makes none."""
         with self._changed:
-            found = {h.kind: h.reports(query_id, lambda name: self._series(query_id, name)) for h in self._handlers}
+            series_of = partial(self._recorder.series_of, query_id)
+            found = {handler.kind: handler.reports(query_id, series_of) for handler in self._handlers}
         return {kind: reports for kind, reports in found.items() if reports}
-
-    def _series(self, query_id: str, promise: str) -> Any:
-        return self._recorder.series_of(query_id, promise)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         # Spark calls this synchronously, before the query opens its sources.

@@ -10,7 +10,7 @@ from pathlib import Path
 from slackwater.spark.runtime.handler import SeriesEntry
 from slackwater.watching.folders import register_folder
 from slackwater.watching.series import About, ResultRows, Series
-from slackwater.watching.series_file import SeriesWriter, series_path
+from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
 
 _log = logging.getLogger("slackwater")
 
@@ -64,10 +64,10 @@ class SeriesRecorder:
         for key in [key for key in self._writers if key[0] == query_id]:
             del self._writers[key]
 
-    def series_of(self, query_id: str, promise: str) -> Series | None:
-        """A copy of a promise's series as it is now."""
+    def series_of(self, query_id: str, promise: str, folder: Path) -> Series | None:
+        """A copy of a promise's series as it is now; before the first micro-batch of a run, that of the run before."""
         writer = self._writers.get((query_id, promise))
-        return None if writer is None else writer.series.copy()
+        return SeriesReader(series_path(folder, query_id)).read() if writer is None else writer.series.copy()
 
     def _of(self, query_id: str) -> list[SeriesWriter]:
         return [writer for (query, _), writer in self._writers.items() if query == query_id]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +11,13 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
-from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
+from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, query_name, state_rows
 from slackwater.spark.standing.report import PrecisionReport
 from slackwater.spark.worker.columns import SHARD_COUNTS
 from slackwater.watching.point import Point
 from slackwater.watching.precision import PrecisionCounts, precision_cause
-from slackwater.watching.series import About, Series
+from slackwater.watching.series import About
 
 STANDING_PREFIX = "slackwater-standing:"
 
@@ -57,8 +56,8 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
             entries.append(_entry(spec, shards, progress))
         return entries
 
-    def reports(self, query_id: str, series_of: Callable[[str], Series | None]) -> list[PromiseReport]:
-        found = (series_of(name) for name in self._specs)
+    def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
+        found = (series_of(spec.name, spec.folder) for spec in self._specs.values())
         mine = [series for series in found if series is not None and series.about.kind == self.kind]
         return [PrecisionReport(series) for series in mine]
 

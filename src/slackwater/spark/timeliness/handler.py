@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.control.shedding.microbatch import MicroBatch
-from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
+from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.timeliness.overdue_watch import OverdueWatch
 from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
 from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker
 from slackwater.watching.point import Point
-from slackwater.watching.series import About, Series
+from slackwater.watching.series import About
 
 DELAY_PREFIX = "slackwater-delay:"
 _log = logging.getLogger("slackwater")
@@ -69,11 +69,21 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
             if tracker.controller.shed_ratio > 0 and tracker.controller.silence(now_ms / 1e3) == 0.0:
                 self._publish(tracker)
 
-    def reports(self, query_id: str, series_of: Callable[[str], Series | None]) -> list[PromiseReport]:
+    def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
+        trackers = [*self._trackers_of(query_id), *self._trackers_before(query_id)]
         found: list[TimelinessReport] = [
-            timeliness_report_of(tracker, series_of(tracker.spec.name)) for tracker in self._trackers_of(query_id)
+            timeliness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox.folder))
+            for tracker in trackers
         ]
         return list(found)
+
+    def _trackers_before(self, query_id: str) -> Iterator[TimelinessTracker]:
+        """The promises of a query that has committed nothing in this process, as the run before left them."""
+        for spec in self._specs.values():
+            if (query_id, spec.name) not in self._trackers and (snapshot := spec.mailbox.read_snapshot(query_id)):
+                tracker = TimelinessTracker(spec, query_id)
+                tracker.resume(snapshot, snapshot["batch"] + 1)
+                yield tracker
 
     def _trackers_of(self, query_id: str) -> list[TimelinessTracker]:
         return [tracker for (query, _), tracker in self._trackers.items() if query == query_id]

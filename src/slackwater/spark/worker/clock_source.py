@@ -10,11 +10,15 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from slackwater.spark.worker.available_now import SupportsTriggerAvailableNow
+
 FORMAT = "slackwater_clock"
 
 
-class ClockReader(SimpleDataSourceStreamReader):
+class ClockReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
     """Emits a tick whenever the clock has advanced by the interval. The offset is the time, so a replay sees it again.
+
+    For a run of ``Trigger.AvailableNow`` the clock stands still at its start, so that the run ends.
 
     Runs in a Python process beside the driver. ``clock_file`` holds the time in milliseconds and replaces the machine's
     clock; tests and replays use it.
@@ -23,12 +27,16 @@ class ClockReader(SimpleDataSourceStreamReader):
     def __init__(self, interval_ms: float, clock_file: str | None) -> None:
         self._interval_ms = interval_ms
         self._clock_file = None if clock_file is None else Path(clock_file)
+        self._stands_at_ms: int | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._stands_at_ms = self._now_ms()
 
     def initialOffset(self) -> dict[str, Any]:
         return {"clock_ms": 0}
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
-        now_ms = int(time.time() * 1000) if self._clock_file is None else int(self._clock_file.read_text())
+        now_ms = self._now_ms() if self._stands_at_ms is None else self._stands_at_ms
         if now_ms < start["clock_ms"] + self._interval_ms:
             return iter([]), start
         end = {"clock_ms": now_ms}
@@ -36,6 +44,9 @@ class ClockReader(SimpleDataSourceStreamReader):
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         return iter([(end["clock_ms"],)] if end["clock_ms"] > start["clock_ms"] else [])
+
+    def _now_ms(self) -> int:
+        return int(time.time() * 1000) if self._clock_file is None else int(self._clock_file.read_text())
 
 
 class ClockSource(DataSource):

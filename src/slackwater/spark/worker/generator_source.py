@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
@@ -28,18 +28,33 @@ FORMAT = "slackwater_generator"
 SCHEMA = "ts timestamp, arrived timestamp, sensor int, value double"
 SENSORS = 20
 SHAPES = ("steady", "drifting", "bursty", "tour")
+_TOUR = ("steady", "drift", "bursts")
+_DRIFT = 10.0
+_BURST = 5.0
 _BLOCK = 4096
 _SPLIT = 25_000
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the course of lateness: the rows ``[first, last)``."""
+
+    name: str
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
 class Readings:
     """``rows`` readings at ``rate_per_s``, from ``start_us`` on. ``shape`` is the course of their lateness.
 
-    - ``steady``: lognormal, median 150 ms
-    - ``drifting``: the median rises eightfold over the run
+    - ``steady``: lognormal, median 150 ms, 99% within a second
+    - ``drifting``: the median rises tenfold over the run
     - ``bursty``: each sixth of the run starts with a burst of five times the lateness
-    - ``tour``: a third of the run each
+    - ``tour``: a third of the run is steady; in the next, the median rises tenfold and stays there; the last is steady
+      again, with three bursts
+
+    The last ``tail_rows`` come after the course and are steady: windows close only while newer rows come.
     """
 
     rate_per_s: int
@@ -47,14 +62,23 @@ class Readings:
     start_us: int
     shape: str = "tour"
     seed: int = 0
+    tail_rows: int = 0
+
+    def phases(self) -> list[Phase]:
+        """The phases of the course, without the tail."""
+        names = _TOUR if self.shape == "tour" else (self.shape,)
+        course = self.rows - self.tail_rows
+        cuts = [course * cut // len(names) for cut in range(len(names) + 1)]
+        return [Phase(name, *edges) for name, edges in zip(names, itertools.pairwise(cuts), strict=True)]
 
     def lateness_us(self, first: int, last: int) -> NDArray[np.int64]:
         """Lateness of the rows ``[first, last)``. A row has the same lateness in every range that contains it."""
         blocks = range(first // _BLOCK, -(-last // _BLOCK))
         normal = np.concatenate([self._noise(block) for block in blocks]) if len(blocks) else np.empty(0)
         noise = normal[first - blocks.start * _BLOCK :][: last - first]
-        progress = np.arange(first, last) / max(self.rows, 1)
-        return np.asarray(150_000.0 * self._scale(progress) * np.exp(0.8 * noise), dtype=np.int64)
+        progress = np.arange(first, last) / max(self.rows - self.tail_rows, 1)
+        scale = np.where(progress < 1, self._scale(progress), 1.0)
+        return np.asarray(150_000.0 * scale * np.exp(0.8 * noise), dtype=np.int64)
 
     def _noise(self, block: int) -> NDArray[np.float64]:
         return np.random.Generator(np.random.Philox(key=self.seed, counter=block << 64)).standard_normal(_BLOCK)
@@ -63,14 +87,15 @@ class Readings:
         if self.shape == "steady":
             return np.ones_like(progress)
         if self.shape == "drifting":
-            return np.asarray(8.0**progress)
+            return np.asarray(_DRIFT**progress)
         if self.shape == "bursty":
-            return np.where(progress * 6 % 1 < 0.15, 5.0, 1.0)
+            return np.where(progress * 6 % 1 < 0.15, _BURST, 1.0)
         third = np.minimum((progress * 3).astype(int), 2)
         within = progress * 3 - third
-        return np.select(
-            [third == 0, third == 1], [np.ones_like(within), 8.0**within], np.where(within * 3 % 1 < 0.3, 5.0, 1.0)
-        )
+        # Each burst comes after a calm while: the phase begins where the drift has just ended.
+        burst = (within * 3 % 1 >= 0.5) & (within * 3 % 1 < 0.8)
+        drift = _DRIFT ** np.minimum(within / 0.6, 1.0)
+        return np.select([third == 0, third == 1], [np.ones_like(within), drift], np.where(burst, _BURST, 1.0))
 
     def table(self, first: int, last: int) -> pa.RecordBatch:
         """The rows ``[first, last)`` in arrival order."""
@@ -152,6 +177,7 @@ class GeneratorSource(DataSource):
             int(get("start_us", "0")),
             get("shape", "tour"),
             int(get("seed", "0")),
+            int(get("tail_rows", "0")),
         )
 
 
@@ -169,5 +195,5 @@ def _load(spark: SparkSession, readings: Readings, streaming: bool) -> DataFrame
     if readings.shape not in SHAPES:
         raise InvalidOption("unknown-shape", f"unknown shape {readings.shape!r}", f"use one of: {', '.join(SHAPES)}")
     spark.dataSource.register(GeneratorSource)
-    options = {name: str(getattr(readings, name)) for name in ("rate_per_s", "rows", "start_us", "shape", "seed")}
+    options = {field.name: str(getattr(readings, field.name)) for field in fields(readings)}
     return (spark.readStream if streaming else spark.read).format(FORMAT).options(**options).load()

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from slackwater.control.policy import Policy
 from slackwater.errors import PromiseConflict
+from slackwater.spark.worker.available_now import ReportWait, SupportsTriggerAvailableNow
 from slackwater.spark.worker.control_line import UNKNOWN_US
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
@@ -25,10 +26,11 @@ BELOW_MS = 1
 """The watermark is the heartbeat minus this: Spark drops a row at exactly the watermark, and a tie is on time."""
 
 
-class HeartbeatReader(SimpleDataSourceStreamReader):
+class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
     """Chooses the heartbeat by the offered policy whenever Spark plans a micro-batch, and writes the control row.
 
     It runs beside the driver in a process of its own, once per query. It emits a row only when the heartbeat has risen.
+    A run of ``Trigger.AvailableNow`` ends: without rows there is no new policy, and each policy raises it once.
 
     :param folder: the promise's folder.
     :param columns: the columns of the events.
@@ -45,6 +47,10 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         self._announced = False
         self._used_policies: dict[str, Policy] | None = None
         self._chosen_at_ms: int | None = None
+        self._report_wait: ReportWait | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._report_wait = ReportWait(self._mailbox)
 
     def initialOffset(self) -> dict[str, Any]:
         self._mailbox.reset_unless_live()
@@ -53,7 +59,8 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
         at = HeartbeatOffset.from_json(start)
         self._refuse_other_state(at)
-        offer = self._mailbox.read_offer()
+        wait = self._report_wait
+        offer = self._mailbox.read_offer() if wait is None else wait.newest_offer(at.epoch)
         chosen = None if offer is None else offer.heartbeat_for(at.epoch, time.time() * 1000.0)
         # What was read for the micro-batch before this one is the watermark now: it judges the rows.
         self._write_control(at, chosen)
