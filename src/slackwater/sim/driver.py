@@ -181,15 +181,15 @@ def count(trace: Trace, ends: Ints, heartbeats: Floats, causes: list[Cause]) -> 
 def waits_under(trace: Trace, heartbeats: Floats) -> Floats:
     """The wait of each row: arrival clock − heartbeat in force, or front − heartbeat without a clock.
 
-    Before the first heartbeat nothing is published, so the wait is the time since the first row; without a clock it is
-    the distance of the front from the lowest value so far.
+    Before the first heartbeat the lowest value so far takes its place. A heartbeat there would make no row late, and an
+    infinite wait would make every mean meaningless.
     """
     reference = np.maximum.accumulate(trace.values) if trace.arrivals is None else trace.arrivals
     waits = reference - heartbeats
     # a heartbeat never retreats, so only the first rows can be without one
     unknown = int(np.searchsorted(heartbeats, UNKNOWN, side="right"))
-    first = np.minimum.accumulate(trace.values[:unknown]) if trace.arrivals is None else trace.arrivals[:1]
-    waits[:unknown] = reference[:unknown] - first
+    lowest = np.minimum(np.minimum.accumulate(trace.values[:unknown]), reference[:unknown])
+    waits[:unknown] = reference[:unknown] - lowest
     return waits
 
 

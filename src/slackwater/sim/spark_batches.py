@@ -7,7 +7,7 @@ gives a heartbeat. It is the watermark of batch k + 1 and judges its rows, as Sp
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,18 +104,8 @@ def run_on_spark(
         if end > start:
             live.observe(clock, wall)
             controller.raise_to(in_force)
-            learned = rows
-            if k == 0:  # There is no reference yet: as on Spark, each row is measured from its own arrival.
-                learned, judged_by = clock - (trace.arrivals[start:end] - rows), clock
-            controller.observe(
-                Batch(
-                    learned,
-                    sources=None if trace.sources is None else trace.sources[start:end],
-                    clock=clock,
-                    reference=judged_by,
-                    late=int(np.count_nonzero(rows < in_force)),
-                )
-            )
+            batch = _reported(trace, start, end, clock, judged_by, measured=policy is not None)
+            controller.observe(replace(batch, late=int(np.count_nonzero(rows < in_force))))
             decision = controller.decide(clock)
             decided = decision.policy(wall, live.reach)
         else:
@@ -125,6 +115,19 @@ def run_on_spark(
         causes.append(decision.cause)
         in_force, start = offered, end
     return count(trace, batches.ends, heartbeats, causes)
+
+
+def _reported(trace: Trace, start: int, end: int, clock: float, reference: float | None, *, measured: bool) -> Batch:
+    """The rows of a micro-batch as Spark reports them.
+
+    Until the control row has a reference (``measured``), each row is measured from its own arrival.
+    """
+    assert trace.arrivals is not None
+    values = trace.values[start:end]
+    if not measured:
+        values, reference = clock - (trace.arrivals[start:end] - values), clock
+    sources = None if trace.sources is None else trace.sources[start:end]
+    return Batch(values, sources=sources, clock=clock, reference=reference)
 
 
 def best_constant(trace: Trace, batches: SparkBatches, drop_ratio: float) -> tuple[float, Floats]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 _TEXTS = {
     "front-frame": "front frame",
     "budget": "held: budget spent",
+    "after-stall": "held: back after a stall",
     "source-behind": "held: source {source} is behind",
     "source-silent": "held: source {source} is silent",
     "max-wait": "max_wait",

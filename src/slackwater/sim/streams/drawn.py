@@ -1,4 +1,4 @@
-"""Streams whose every property is drawn from the seed, to choose constants on streams that no figure is reported for."""
+"""Streams whose properties are drawn from the seed, for choosing constants apart from the streams of the figures."""
 
 from __future__ import annotations
 

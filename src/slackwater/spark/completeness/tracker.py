@@ -176,26 +176,28 @@ class CompletenessTracker:
     ) -> tuple[str, Lateness | None, tuple[tuple[str, int, float], ...]]:
         """Move the clock and learn from the rows; the cause of the decision, their lateness, the slowest sources.
 
-        A first batch teaches only the clock: its rows were measured from their own arrivals, which may be hours apart
-        where a query starts on a backlog.
+        Without a reference the rows were measured from their own arrivals. Their lateness is then at least the
+        effective one. An order number has no arrival of its own, so such a batch teaches only the clock.
         """
         self._clock_ms = observed.clock_ms if math.isnan(self._clock_ms) else max(observed.clock_ms, self._clock_ms)
         self._clock_reported_at_ms = observed.reported_at_ms
         self._live_clock.observe(self._clock_ms, observed.reported_at_ms)
-        if observed.reference_ms is None:
+        if observed.reference_ms is None and self.spec.numeric_order:
             self.policy = Policy(self._clock_ms, observed.reported_at_ms, self.controller.heartbeat)
             return "first batch", None, ()
         cells = observed.cells
         if not len(cells.counts):
             return "too few different event times for a sampled histogram", None, ()
         cause = self._learn_cells(observed, late)
-        behind_ms = self._clock_ms - observed.reference_ms - cells.margins_us / 1000.0
+        reference_ms = self._clock_ms if observed.reference_ms is None else observed.reference_ms
+        behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
     def _learn_cells(self, observed: BatchObservation, late: int) -> str:
-        assert observed.reference_ms is not None
-        cells = observed.cells
-        values = observed.reference_ms + cells.margins_us / 1000.0
+        cells, reference_ms, chosen_at_ms = observed.cells, observed.reference_ms, observed.chosen_at_ms
+        if reference_ms is None:
+            reference_ms = chosen_at_ms = self._clock_ms
+        values = reference_ms + cells.margins_us / 1000.0
         order = np.argsort(values, kind="stable")
         self.controller.observe(
             Batch(
@@ -203,7 +205,7 @@ class CompletenessTracker:
                 weights=cells.counts[order],
                 sources=None if cells.sources is None else cells.sources[order],
                 clock=self._clock_ms,
-                reference=observed.chosen_at_ms,
+                reference=chosen_at_ms,
                 late=late,
             )
         )

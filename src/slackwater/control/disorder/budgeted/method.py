@@ -38,13 +38,15 @@ TRUSTED_WAITS = 3.0
 """The budget is not spent before this many waits have passed: rows within one wait are correlated."""
 LOSS_MEMORY = 16.0
 """The losses of the candidates are averaged over about this many promised drops."""
+LONG_GAP = 10.0
+"""A gap of more than this many mean gaps, and longer than the wait, is a stall: rows may have been held back."""
 LEAP = 100.0
 """Without a clock, a value this many waits ahead of the front is ignored until other rows confirm it."""
 CONFIRMING_ROWS = 30
 """This many consecutive rows beyond ``LEAP`` confirm it."""
 USUAL_WAITS = 100.0
 """The usual lateness is averaged over this many waits."""
-_NUMBERS = ("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe", "_gap")
+_NUMBERS = ("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe", "_gap", "_stalled_at", "_stalled_until")
 """The attributes that a snapshot lists under ``numbers``, in this order."""
 
 
@@ -87,6 +89,8 @@ class BudgetedQuantile:
         self._gap = 0.0
         self._gaps = 0
         self._unconfirmed = 0
+        self._stalled_at = math.inf
+        self._stalled_until = UNKNOWN
         self._may_spend = False
         self._candidates: Floats = np.zeros(0)
         self._probe = UNKNOWN
@@ -106,8 +110,7 @@ class BudgetedQuantile:
             self._front, self._start, before = top, now, now
             self._references = [now] if batch.clock is None else [now, top]
             self._tails = self._new_tails(1 if batch.clock is None else 2)
-        self._gaps += 1
-        self._gap += (now - before - self._gap) * max(0.02, 1.0 / self._gaps)
+        self._note_gap(now, now - before)
         if batch.reference is not None:
             self._move_references(batch.reference)
         self._learn(batch, rows, lowest, now - before)
@@ -147,8 +150,15 @@ class BudgetedQuantile:
         self._unconfirmed += rows
         return float(batch.values.min()) if self._unconfirmed >= CONFIRMING_ROWS else self._front
 
+    def _note_gap(self, now: float, elapsed: float) -> None:
+        """Recognise a stall by an unusually long gap between batches, and follow the mean gap."""
+        if self._gaps and elapsed > max(self._wait, LONG_GAP * self._gap):
+            self._stalled_at, self._stalled_until = self._front, now + self._wait
+        self._gaps += 1
+        self._gap += (elapsed - self._gap) * max(0.02, 1.0 / self._gaps)
+
     def _new_tails(self, frames: int) -> list[list[Tail]]:
-        """All horizons for the first frame (clock, or front without a clock), the middle one for the front beside it."""
+        """All horizons for the first frame, the middle one for the front beside the clock."""
         reach = min(1.0, REACH * self.ratio)
         return [[Tail(reach) for _ in self.horizons], [Tail(reach)]][:frames]
 
@@ -217,12 +227,14 @@ class BudgetedQuantile:
         by_front = float(self._candidates[-1]) if len(self._tails) > 1 else math.inf
         self._wait = max(now - by_clock, 0.0)
         heartbeat = min(by_clock, by_front)
-        self.cause = Cause("budget" if self.budget.balance < 0 else "quantile" if by_clock <= by_front else "front-frame")
+        self.cause = Cause(
+            "budget" if self.budget.balance < 0 else "quantile" if by_clock <= by_front else "front-frame"
+        )
         if self.budget.rows < FIRST_ROWS or now - self._start < self._settling_time():
             self.cause = Cause("starting")
             return UNKNOWN
         self._new_sources = None
-        limited = self._limit_by_sources(heartbeat, now)
+        limited = self._limit_by_sources(self._limit_after_stall(heartbeat, now), now)
         self.follows_clock = limited >= heartbeat
         self._last = max(self._last, limited)
         return limited
@@ -259,6 +271,12 @@ class BudgetedQuantile:
     def _growth(self) -> float:
         """The expected ratio of the latest of 1/D rows to the latest of the rows seen, for an exponential tail."""
         return max(math.log(1.0 / self.ratio) / math.log(max(self.budget.rows, FIRST_ROWS)), 1.0)
+
+    def _limit_after_stall(self, heartbeat: float, now: float) -> float:
+        """Keep the heartbeat at the front from before a stall until the stream has been back for one wait."""
+        if now <= self._stalled_until and self._stalled_at < heartbeat:
+            heartbeat, self.cause = self._stalled_at, Cause("after-stall")
+        return heartbeat
 
     def _limit_by_sources(self, heartbeat: float, now: float) -> float:
         """Lower the heartbeat to the fronts of sources that are behind or silent, and note the cause."""
