@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.errors import InvalidOption
 from slackwater.spark.runtime.driver_row import DriverRow
 from slackwater.spark.runtime.settings import Setting, setting
 from slackwater.spark.worker.control_line import ControlLine
@@ -79,7 +80,12 @@ def driver_rows(spark: SparkSession) -> DriverRows | None:
     That is so in a session without Py4J (Spark Connect), on a system without Unix sockets, and where
     ``spark.slackwater.controlRow`` is ``file``.
     """
-    if setting(spark, Setting.CONTROL_ROW) == "file":
+    where = setting(spark, Setting.CONTROL_ROW) or "driver"
+    if where not in ("driver", "file"):
+        raise InvalidOption(
+            "invalid-setting", f"{Setting.CONTROL_ROW.value}={where!r} is no place for it", "set 'driver' or 'file'"
+        )
+    if where == "file":
         return None
     with _SESSIONS_LOCK:
         if spark not in _SESSIONS:
