@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.errors import InvalidOption
+from slackwater.errors import InvalidOption, MissingRequirement
 from slackwater.spark.completeness.control_row import Control
 from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.runtime.driver_rows import driver_rows
@@ -60,7 +60,7 @@ def test_only_a_reset_lowers_the_heartbeat_of_a_row(spark: SparkSession, tmp_pat
     frame, link = rows.load(mailbox), DriverLink(rows.address)
 
     def heartbeat_us() -> int:
-        ((numbers,),) = frame.collect()
+        ((numbers,),) = frame.select("*").collect()  # a new plan, as in every micro-batch
         return int(numbers[Control.HEARTBEAT])
 
     seen = [heartbeat_us()]
@@ -68,6 +68,12 @@ def test_only_a_reset_lowers_the_heartbeat_of_a_row(spark: SparkSession, tmp_pat
         link.put(ControlMessage(str(mailbox.folder), ControlLine(heartbeat_us=sent_us), reset))
         seen.append(heartbeat_us())
     assert seen == [UNKNOWN_US, 5000, 5000, 8000, UNKNOWN_US]
+
+
+def test_a_driver_that_is_not_there_is_named(tmp_path: Path) -> None:
+    link = DriverLink(str(tmp_path / "no-socket"))
+    with pytest.raises(MissingRequirement, match=r"driver-not-reached.*no-socket"):
+        link.put(ControlMessage("/promise", ControlLine()))
 
 
 def test_another_place_is_refused(spark: SparkSession, tmp_path: Path) -> None:

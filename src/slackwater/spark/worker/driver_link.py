@@ -6,6 +6,7 @@ import json
 import socket
 from dataclasses import dataclass
 
+from slackwater.errors import MissingRequirement
 from slackwater.spark.worker.control_line import ControlLine
 
 DONE = b"done\n"
@@ -43,13 +44,24 @@ class DriverLink:
         self._socket: socket.socket | None = None
 
     def put(self, message: ControlMessage) -> None:
-        """Set the driver's control row; raises ``ConnectionError`` if the driver does not confirm it.
+        """Set the driver's control row; fails if the driver does not confirm it.
 
         A query that went on would judge rows by an older heartbeat than Spark's watermark.
         """
-        if self._socket is None:
-            self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.connect(self._address)
-        self._socket.sendall(message.text())
-        if self._socket.recv(len(DONE)) != DONE:
-            raise ConnectionError(f"the driver did not take the control row over {self._address}")
+        try:
+            if self._socket is None:
+                self._socket = socket.socket(socket.AF_UNIX)
+                self._socket.connect(self._address)
+            self._socket.sendall(message.text())
+            answer = self._socket.recv(len(DONE))
+        except OSError as error:
+            raise self._failure(str(error)) from None
+        if answer != DONE:
+            raise self._failure("it did not set the control row")
+
+    def _failure(self, reason: str) -> MissingRequirement:
+        return MissingRequirement(
+            "driver-not-reached",
+            f"the heartbeat reader needs the driver at the socket {self._address}: {reason}",
+            "run both with the same temporary folder, or set spark.slackwater.controlRow=file",
+        )
