@@ -22,8 +22,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Names = list[str] | NDArray[np.object_]
 
-MAX_INSTANTS = 64
-"""A window sees at most this many instants of one micro-batch."""
 FUTURE_MS = HOUR_MS
 """A row stamped more than this after the clock is invalid."""
 
@@ -82,12 +80,8 @@ class Shard:
             return _frame(evaluator.queries.ids[:0], now)
         withheld_before = evaluator.status == WITHHELD
         audits_before = evaluator.audits.copy()
-        start = 0
-        for end in self._instants(times_ms):
-            evaluator.absorb(float(times_ms[end - 1]), streams[start:end], times_ms[start:end], values[start:end])
-            start = end
-        answers = evaluator.tick(now, streams[start:], times_ms[start:], values[start:])
-        found = _answer_frame(evaluator.queries.ids, answers, now)
+        answers = evaluator.tick(now, streams, times_ms, values)
+        found = _answer_frame(evaluator.queries.ids, answers)
         self.counts = self._count(found, answers, evaluator.audits - audits_before)
         return self._with_unanswered(found, withheld_before, now)
 
@@ -132,16 +126,6 @@ class Shard:
             now = max(now, clock_ms - self._clock_lead_ms)
         return now
 
-    def _instants(self, times_ms: Floats) -> list[int]:
-        """Where to split a micro-batch that covers several instants. Only windows need to see them."""
-        if self._evaluator.options.aggregate == "linear":
-            return []
-        known = times_ms[np.isfinite(times_ms)]
-        ends = np.flatnonzero(np.diff(known) > 0.0) + 1
-        if len(ends) > MAX_INSTANTS:
-            ends = ends[np.linspace(0, len(ends) - 1, MAX_INSTANTS).astype(np.int64)]
-        return [int(end) for end in ends]
-
     def _stream_numbers(self, names: Names) -> Ints:
         """The number of each row's stream. New streams get the next numbers."""
         codes, distinct = pd.factorize(np.array(names, dtype=object))
@@ -176,11 +160,11 @@ def known_streams(state: bytes | None) -> list[str]:
     return [] if state is None else list(read_header(state)["streams"])
 
 
-def _answer_frame(ids: NDArray[Any], answers: Answers, now: float) -> pd.DataFrame:
+def _answer_frame(ids: NDArray[Any], answers: Answers) -> pd.DataFrame:
     """The answers as rows. An extreme since a landmark in the future has no value and no row."""
     found = _frame(
         ids[answers.query],
-        now,
+        answers.at,
         answers.value,
         answers.drift,
         answers.error_bound,
@@ -192,7 +176,7 @@ def _answer_frame(ids: NDArray[Any], answers: Answers, now: float) -> pd.DataFra
 
 def _frame(
     ids: NDArray[Any],
-    at: float,
+    at: float | Floats,
     value: Floats | None = None,
     drift: Floats | None = None,
     error_bound: Floats | None = None,
@@ -203,7 +187,7 @@ def _frame(
     return pd.DataFrame(
         {
             "query": ids,
-            "at": np.full(len(ids), at),
+            "at": np.broadcast_to(np.asarray(at), len(ids)).copy(),
             "value": missing if value is None else value,
             "drift": missing if drift is None else drift,
             "error_bound": missing if error_bound is None else error_bound,
