@@ -31,6 +31,11 @@ class Intake:
     repeated: int = 0
     backwards: int = 0
 
+    def since(self, earlier: Intake) -> tuple[int, int]:
+        """Rows taken, and rows not newer than the newest of their stream, since an earlier count."""
+        out_of_order = self.repeated + self.backwards - earlier.repeated - earlier.backwards
+        return self.taken - earlier.taken, out_of_order
+
 
 def check_estimation(k: int, t_max: float | None) -> None:
     """Raise ``InvalidOption`` if an estimator cannot work with these options."""

@@ -148,7 +148,8 @@ class StandingEvaluator:
         if appeared:
             self.next_at[self.status == WITHHELD] = -np.inf
         if returned:
-            self.next_at[self.status == GUESSED] = -np.inf
+            guessed = self.status == GUESSED
+            self.next_at[guessed] = np.minimum(self.next_at[guessed], self.now)  # due now; a deadline may be over
 
     def _within_capacity(self, due: Ints, now: float) -> Ints:
         """All due queries, or under overload the first ``capacity`` of them in the chosen order."""
@@ -198,6 +199,8 @@ class StandingEvaluator:
             next_at = np.where(guessed, tick.now + interval, next_at)
             error_bound = np.where(guessed, interruption_error, epsilon)
             status[guessed] = GUESSED
+        unknown = np.isnan(value)  # the landmark is still to come
+        next_at[unknown], status[unknown] = -np.inf, NEW
         self._table.put(due, rows, tick.number)
         self.next_at[due], self.status[due] = next_at, status
         if self._keeps_answer_time:

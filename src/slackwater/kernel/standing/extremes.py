@@ -130,7 +130,7 @@ class Extremes:
     def _aggregates(
         self, queries: QuerySet, weights: sparse.csr_matrix, since: float, guess: Guess | None
     ) -> Iterator[Block]:
-        columns = None if self._log.fits else np.unique(weights.indices)
+        columns = None if self._log.fits else np.unique(weights.indices).astype(np.int64)
         if columns is not None:
             weights = weights[:, columns]
         weights = self._sign * weights

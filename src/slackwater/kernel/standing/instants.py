@@ -67,12 +67,12 @@ class InstantLog:
         if len(times) == 0 or times.max() != now:
             streams, times, values = np.append(streams, _NO_STREAM), np.append(times, now), np.append(values, np.nan)
         order = np.argsort(times, kind="stable")
-        streams, times, values = streams[order].astype(np.int32), times[order], values[order]
+        streams, times, values = streams[order], times[order], values[order]
         if len(self._instants) and times[0] <= self.instants[-1]:
             every = np.concatenate([self._times.rows, times])
             order = np.argsort(every, kind="stable")
-            streams = np.concatenate([self._streams.rows, streams])
-            self._set_rows(every[order], streams[order], np.concatenate([self._values.rows, values])[order])
+            numbers = np.concatenate([self._streams.rows, streams.astype(np.int32)])
+            self._set_rows(every[order], numbers[order], np.concatenate([self._values.rows, values])[order])
             return
         instants = times[np.diff(times, prepend=-np.inf) > 0.0]
         if self._block is not None:
@@ -82,7 +82,7 @@ class InstantLog:
             else:
                 self._block = None
         self._times.extend(times)
-        self._streams.extend(streams)
+        self._streams.extend(streams.astype(np.int32))
         self._values.extend(values)
         self._instants.extend(instants)
 

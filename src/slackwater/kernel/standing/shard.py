@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from slackwater.units import HOUR_MS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Names = list[str] | NDArray[np.object_]
+Names = list[str] | NDArray[np.object_]  # None for a row without a stream
 
 FUTURE_MS = HOUR_MS
 """A row stamped more than this after the clock is invalid."""
@@ -29,10 +29,11 @@ FUTURE_MS = HOUR_MS
 class Shard:
     """An evaluator that knows streams and queries by name.
 
-    A micro-batch is one tick, at the latest time among its rows. While no row comes, the clock moves time on: the time
-    is the clock minus its lead over the rows when the last ones came. The state takes about 50 bytes per query and 24·k
-    bytes per stream, and all of it is returned in every micro-batch. A query whose weights or promise changed is
-    evaluated at once; its calibration continues.
+    A micro-batch is one tick, at the latest time of its rows; windows and landmarks see every instant in it. While no
+    row comes, the clock moves time on: the time is the clock minus its lead over the rows when the last ones came. The
+    state takes about 50 bytes per query and 24·k bytes per stream, and 20 bytes per row in a window; all of it is
+    returned in every micro-batch. A query whose weights or promise changed is evaluated at once; its calibration
+    continues.
 
     :param number: the shard's number, which also seeds its random audits.
     :param state: what ``state()`` returned after the previous micro-batch. A state with other options is ignored.
@@ -42,10 +43,12 @@ class Shard:
         self._options = json.dumps(asdict(options), sort_keys=True)
         self._weights = weights
         header, arrays = unpack(state) if state is not None else ({}, {})
+        rows = header.get("rows", [0, 0, 0])  # used, out of order, invalid
         if header.get("options") != self._options:
             header, arrays = {}, {}
         self._clock_lead_ms = float(header.get("clock_lead_ms", np.nan))
         self._clock_ms = float(header.get("clock_ms", np.nan))
+        self._rows: list[int] = list(rows)
         self._reported_invalid: set[str] = set(header.get("invalid", []))
         queries, self._names = weights.over(list(header.get("streams", [])))
         self._evaluator = StandingEvaluator(queries, options, seed=number)
@@ -64,10 +67,12 @@ class Shard:
     def tick(self, names: Names, times_ms: Floats, values: Floats, clock_ms: float | None = None) -> pd.DataFrame:
         """Take in a micro-batch and return the answers that were due, and a row for each newly withheld query.
 
-        ``counts`` then describes this micro-batch.
+        A row without a name is invalid. ``counts`` then describes this micro-batch.
         """
-        evaluator = self._evaluator
-        self.counts = ShardCounts(queries=evaluator.queries.queries)
+        evaluator, size = self._evaluator, len(names)
+        named = np.flatnonzero(pd.notna(np.array(names, dtype=object)))
+        if len(named) < size:
+            names, times_ms, values = np.array(names, dtype=object)[named], times_ms[named], values[named]
         if clock_ms is not None:
             self._clock_ms = clock_ms
         if np.isfinite(self._clock_ms):
@@ -77,19 +82,28 @@ class Shard:
         streams, times_ms, values = streams[order], times_ms[order], values[order]
         now = self._now(times_ms, clock_ms)
         if not np.isfinite(now):
+            self.counts = replace(self._count_rows(0, 0, size), queries=evaluator.queries.queries)
             return _frame(evaluator.queries.ids[:0], now)
         withheld_before = evaluator.status == WITHHELD
-        audits_before = evaluator.audits.copy()
+        audits_before, intake_before = evaluator.audits.copy(), replace(evaluator.estimator.intake)
         answers = evaluator.tick(now, streams, times_ms, values)
         found = _answer_frame(evaluator.queries.ids, answers)
-        self.counts = self._count(found, answers, evaluator.audits - audits_before)
+        used, out_of_order = evaluator.estimator.intake.since(intake_before)
+        rows = self._count_rows(used, out_of_order, size - used - out_of_order)
+        self.counts = self._count(rows, found, answers, evaluator.audits - audits_before)
         return self._with_unanswered(found, withheld_before, now)
 
-    def _count(self, found: pd.DataFrame, answers: Answers, audits: Floats) -> ShardCounts:
+    def _count_rows(self, used: int, out_of_order: int, invalid: int) -> ShardCounts:
+        self._rows = [before + new for before, new in zip(self._rows, (used, out_of_order, invalid), strict=True)]
+        every = dict(zip(("all_used", "all_out_of_order", "all_invalid"), self._rows, strict=True))
+        return ShardCounts(used=used, out_of_order=out_of_order, invalid=invalid, **every)
+
+    def _count(self, rows: ShardCounts, found: pd.DataFrame, answers: Answers, audits: Floats) -> ShardCounts:
         evaluator = self._evaluator
         judged = ~np.isnan(answers.kept)
         audited, within, asked = audits.tolist()
-        return ShardCounts(
+        return replace(
+            rows,
             queries=evaluator.queries.queries,
             withheld=len(evaluator.withheld),
             evaluated=len(found),
@@ -100,6 +114,7 @@ class Shard:
             audited=audited,
             within=within,
             asked=asked,
+            missed=int(np.count_nonzero(answers.missed)),
         )
 
     def _with_unanswered(self, found: pd.DataFrame, withheld_before: NDArray[np.bool_], now: float) -> pd.DataFrame:
@@ -151,6 +166,7 @@ class Shard:
             "clock_lead_ms": self._clock_lead_ms,
             "clock_ms": self._clock_ms,
             "invalid": sorted(self._reported_invalid),
+            "rows": self._rows,
         }
         return pack(header, {"fingerprints": self._weights.fingerprints, **self._evaluator.snapshot()})
 
