@@ -18,6 +18,7 @@ from slackwater.kernel.standing.answers import Answers, concatenate_answers
 from slackwater.kernel.standing.calibration_loops import CalibrationLoops
 from slackwater.kernel.standing.extremes import Extremes, Guess
 from slackwater.kernel.standing.history import History
+from slackwater.kernel.standing.matrices import pattern, squared
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.packing import with_prefix, without_prefix
 from slackwater.kernel.standing.queries import QuerySet
@@ -218,7 +219,7 @@ class StandingEvaluator:
         weights = self.queries.rows(due)
         missing = np.diff(weights.indptr) == 0
         if tick.unseen is not None:
-            missing |= (_pattern(weights) @ tick.unseen.astype(np.float64)) > 0.0
+            missing |= (pattern(weights) @ tick.unseen.astype(np.float64)) > 0.0
         if not np.any(missing):
             return due, weights
         self.status[due[missing]] = WITHHELD
@@ -229,7 +230,7 @@ class StandingEvaluator:
     def _model_inputs(self, weights: sparse.csr_matrix, tick: Tick) -> tuple[Floats, Floats, Floats]:
         """The current value, drift and variance of each aggregate: Zhu 2004, Eq. (2), (6)."""
         current, drift = weights @ tick.values, weights @ tick.drift
-        variance = _squared(weights) @ tick.specific
+        variance = squared(weights) @ tick.specific
         for loadings in tick.loadings:
             variance += np.square(weights @ loadings)
         if self.method.ignores_doubtful_drift:
@@ -240,14 +241,14 @@ class StandingEvaluator:
         """The number of silent streams of each query, and ε_intr (empty if no stream is silent)."""
         if not tick.any_silent:
             return np.zeros(len(due), dtype=np.int64), np.zeros(0)
-        count = (_pattern(weights) @ self.silent.astype(np.float64)).astype(np.int64)
+        count = (pattern(weights) @ self.silent.astype(np.float64)).astype(np.int64)
         spread = interruptions.unknown_spread(self.estimator, tick.now, self.silent)
         if self.options.sum_of_errors:
             error = abs(weights) @ spread
         else:
             scale = np.divide(spread, self.estimator.diffusion, out=np.zeros_like(spread), where=spread > 0.0)
             own = np.where(self.silent, tick.specific, 0.0) * np.square(scale)
-            square = _squared(weights) @ own
+            square = squared(weights) @ own
             for loadings in tick.loadings:
                 square += np.square(weights @ (loadings * scale))
             error = np.sqrt(square)
@@ -393,12 +394,3 @@ class StandingEvaluator:
 
 def _some(arrays: dict[str, NDArray[Any]], rows: Ints) -> dict[str, NDArray[Any]]:
     return {name: array[rows] for name, array in arrays.items()}
-
-
-def _squared(weights: sparse.csr_matrix) -> sparse.csr_matrix:
-    return sparse.csr_matrix((np.square(weights.data), weights.indices, weights.indptr), shape=weights.shape)
-
-
-def _pattern(weights: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The same matrix with every weight set to one."""
-    return sparse.csr_matrix((np.ones_like(weights.data), weights.indices, weights.indptr), shape=weights.shape)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slackwater.kernel.standing.instants import InstantLog
+from slackwater.kernel.standing.matrices import pattern
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.packing import with_prefix, without_prefix
 from slackwater.kernel.standing.queries import QuerySet
@@ -146,8 +147,7 @@ class Extremes:
         if not np.any(unseen):
             return np.asarray(weights @ values.T)
         sums = np.asarray(weights @ np.where(unseen, 0.0, values).T)
-        pattern = sparse.csr_matrix((np.ones_like(weights.data), weights.indices, weights.indptr), shape=weights.shape)
-        members = np.asarray(pattern @ (~unseen).T.astype(np.float64))
+        members = np.asarray(pattern(weights) @ (~unseen).T.astype(np.float64))
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.diff(weights.indptr)[:, None] / members if queries.members == "average" else 1.0
             return np.where(members > 0.0, sums * scale, np.nan)
