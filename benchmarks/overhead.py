@@ -1,10 +1,10 @@
 """Cost of the one-line promise: the same aggregation under ``withWatermark`` and under ``with_drop_ratio``.
 
-The query: tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB. Both queries run in one Spark session over the
-same rows and take turns, so that changes in the speed of the machine affect both alike. A turn begins after the turn
-before has finished, including the promise's decision. The first turn of a query does not count. The result is the
-median ratio within a pair of turns. Processor time per row covers Spark and the driver's Python; it is the better
-figure on a machine that does other work.
+The query: tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB, over files of JSON lines and of Parquet, one file
+per micro-batch. Plain query and promised queries run in one Spark session over the same rows and take turns of a few
+micro-batches (``turns.py``). A turn ends when the promise has made its decision. A promised turn and the plain turn of
+the same round are a pair. The first rounds warm Java up and do not count. The result is the median over the pairs of
+the ratio of the processor time of all processes: Java, the driver's Python and Python workers.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 import slackwater as sw
-from processor_time import processor_time_s
 from slackwater.spark.command.session import local_session
+from turns import Cost, Round, SteppedQuery, take_turns
 
-_SETTLE_S = 0.3
 SCHEMA = "ts timestamp, arrived timestamp, key int, value double, note string"
-
-
-def plain(events: DataFrame) -> DataFrame:
-    return events.withWatermark("ts", "10 seconds")
-
-
-def promised(events: DataFrame) -> DataFrame:
-    return sw.with_drop_ratio(events, "ts", 0.01)
-
-
-PROMISES: dict[str, Callable[[DataFrame], DataFrame]] = {"plain": plain, "promised": promised}
+PLAIN = "withWatermark"
+QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
+    PLAIN: lambda events: events.withWatermark("ts", "10 seconds"),
+    "with_drop_ratio": lambda events: sw.with_drop_ratio(events, "ts", 0.01),
+    "with_drop_ratio, arrival=": lambda events: sw.with_drop_ratio(events, "ts", 0.01, arrival="arrived"),
+}
+SESSION = {
+    "spark.driver.memory": "4g",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+}
+_ROWS_PER_TURN = 200_000
+_MOST_BATCHES_PER_TURN = 10
 
 
 def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
@@ -57,208 +57,115 @@ def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Rows and cost of the micro-batches of one turn."""
+class MeasuredQuery(SteppedQuery):
+    """The aggregation over a stream, run a few micro-batches at a time."""
 
-    rows: int
-    clock_s: float
-    processor_s: float
-
-    @classmethod
-    def of(cls, progress: list[dict[str, Any]], processor_s: float) -> Turn:
-        """A turn from Spark's progress reports and the processor time."""
-        clock_ms = sum(p["durationMs"]["triggerExecution"] for p in progress)
-        return cls(sum(p["numInputRows"] for p in progress), clock_ms / 1000, processor_s)
-
-    @property
-    def rows_per_s(self) -> float:
-        return self.rows / self.clock_s
-
-    @property
-    def processor_us_per_row(self) -> float:
-        return 1e6 * self.processor_s / self.rows
-
-
-Pair = tuple[Turn, Turn]
-"""A turn of the plain query and a turn of the promised query."""
-
-
-class MeasuredQuery:
-    """One of the two queries."""
-
-    def __init__(self, events: DataFrame, folder: Path) -> None:
+    def __init__(self, events: DataFrame, checkpoint: Path, promised: bool) -> None:
+        self._promised = promised
         counted = events.groupBy(F.window("ts", "10 seconds"), "key").agg(
             F.count("*").alias("n"), F.sum("value").alias("sum"), F.max("value").alias("max")
         )
-        checkpoint = str(folder / "checkpoint")
-        self.query = counted.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+        super().__init__(counted, checkpoint)
 
-    def progress(self) -> list[dict[str, Any]]:
-        """The micro-batches with events; heartbeats count as input rows too, so small batches are left out."""
-        return [p for p in self.query.recentProgress if p["numInputRows"] > 10]
-
-    def finish_turn(self) -> Turn:
-        """Process all available rows."""
-        before, processor_s = len(self.progress()), processor_time_s(os.getpid())
-        self.query.processAllAvailable()
-        if self._promised():
+    def take_turn(self, batches: int) -> None:
+        super().take_turn(batches)
+        if self._promised:
             sw.report(self.query)  # waits for the promise's decision
-        time.sleep(_SETTLE_S)
-        return Turn.of(self.progress()[before:], processor_time_s(os.getpid()) - processor_s)
 
-    def run_until(self, batches: int) -> None:
-        """Wait for this many micro-batches."""
-        while len(self.progress()) < batches:
-            self.query.awaitTermination(0.05)  # type: ignore[arg-type]  # Spark takes fractions of a second
-
-    def stop(self) -> None:
+    def stop(self, rows: int) -> None:
         """Stop, after a check that the ledger accounts for every row."""
-        progress = self.progress()
-        if self._promised():
+        if self._promised:
             (promise,) = sw.report(self.query).completeness
-            assert promise.ledger.input >= sum(p["numInputRows"] for p in progress) - 2 * len(progress)
+            assert promise.ledger.input == rows, f"{promise.ledger} after {rows} rows"
         self.query.stop()
 
-    def _promised(self) -> bool:
-        return any(key.startswith("slackwater:") for key in self.progress()[-1]["observedMetrics"])
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All pairs of one source, one size of micro-batch and one promised query."""
+
+    source: str
+    rows_per_batch: int
+    query: str
+    processor_time_ratio: float
+    processor_time_ratios: list[float]
+    clock_ratio: float
+    clock_ratios: list[float]
+    plain_processor_us_per_row: float
+    promised_processor_us_per_row: float
+
+    @classmethod
+    def of(cls, source: str, rows: int, query: str, rounds: list[Round]) -> Comparison:
+        """A promised query against the plain one, round by round."""
+        pairs: list[tuple[Cost, Cost]] = [(costs[PLAIN], costs[query]) for costs in rounds]
+        ratios = [promised.over(plain) for plain, promised in pairs]
+        median = Cost.median(ratios)
+        plain, promised = (Cost.median([pair[side] for pair in pairs]).processor * 1e6 / rows for side in (0, 1))
+        processor, clock = [ratio.processor for ratio in ratios], [ratio.clock for ratio in ratios]
+        return cls(source, rows, query, median.processor, processor, median.clock, clock, plain, promised)
 
 
-def take_turns(
-    read: Callable[[str], DataFrame], files: list[Path], per_turn: int, turns: int, warm_up: int
-) -> list[Pair]:
-    """Run both queries in turns of ``per_turn`` files; turns before ``warm_up`` do not count."""
-    pairs = []
-    with tempfile.TemporaryDirectory(dir=files[0].parent.parent) as temporary:
+def compare(spark: SparkSession, source: str, rows: int, warm_up: int, rounds: int) -> list[Comparison]:
+    """Run the queries in turns over files of ``rows`` rows each."""
+    batches = max(1, min(_MOST_BATCHES_PER_TURN, _ROWS_PER_TURN // rows))
+    files = 1 + batches * (warm_up + rounds)
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        queries: dict[str, MeasuredQuery] = {}
-        for turn in range(turns):
-            measured = {}
-            order = ["plain", "promised"] if turn % 2 == 0 else ["promised", "plain"]
-            for name in order:
-                add_files(files[turn * per_turn : (turn + 1) * per_turn], folder / name, turn)
-                if turn == 0:
-                    events = PROMISES[name](read(f"{folder / name}/*"))
-                    queries[name] = MeasuredQuery(events, folder / f"state-{name}")
-                measured[name] = queries[name].finish_turn()
-            if turn >= warm_up:
-                pairs.append((measured["plain"], measured["promised"]))
+        with console.status(f"writing {files * rows:,} rows of {source} …"):
+            getattr(make_rows(spark, files * rows, files).write, source)(str(folder / "rows"))
+        queries: dict[str, SteppedQuery] = {}
+        for number, (name, promise) in enumerate(QUERIES.items()):
+            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+            events = promise(getattr(reader, source)(str(folder / "rows")))
+            queries[name] = MeasuredQuery(events, folder / f"checkpoint-{number}", promised=name != PLAIN)
+
+        def show(number: int, costs: Round) -> None:
+            texts = (f"{name} {cost.processor * 1000:.0f} ms" for name, cost in costs.items())
+            console.print(f"{source}, {rows:,} rows, round {number}: {'; '.join(texts)}")
+
+        found = take_turns(queries, os.getpid(), batches, warm_up, rounds, show)
         for query in queries.values():
-            query.stop()
-    return pairs
-
-
-def add_files(files: list[Path], folder: Path, turn: int) -> None:
-    """Add the files to the source's folder, all at once."""
-    hidden = folder / f".{turn}"
-    hidden.mkdir(parents=True)
-    for file in files:
-        os.link(file, hidden / file.name)
-    hidden.rename(folder / str(turn))
-
-
-def run_alone(read: Callable[[], DataFrame], batches: int, warm_up: int) -> list[Pair]:
-    """Run both queries one after the other, for a source that never pauses."""
-    measured = {}
-    for name, promise in PROMISES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            query = MeasuredQuery(promise(read()), Path(folder))
-            query.run_until(warm_up)
-            before, processor_s = len(query.progress()), processor_time_s(os.getpid())
-            query.run_until(batches)
-            measured[name] = Turn.of(query.progress()[before:], processor_time_s(os.getpid()) - processor_s)
-            query.stop()
-    return [(measured["plain"], measured["promised"])]
-
-
-def compare(label: str, measure: Callable[[], list[Pair]], rounds: int) -> dict[str, Any]:
-    """Measure ``rounds`` times with new queries, after one round that warms Java up."""
-    pairs: list[Pair] = []
-    for number in track(range(rounds + 1), description=label, console=Console(stderr=True)):
-        measured = measure()
-        pairs += measured if number else []
-    ratios = [promised.rows_per_s / plain.rows_per_s for plain, promised in pairs]
-    processor = [promised.processor_us_per_row / plain.processor_us_per_row for plain, promised in pairs]
-    return {
-        "source": label,
-        "throughput_ratio": statistics.median(ratios),
-        "throughput_ratios": ratios,
-        "trigger_time_ratio": statistics.median(1 / ratio for ratio in ratios),
-        "processor_time_ratio": statistics.median(processor),
-        "processor_time_ratios": processor,
-        "plain_rows_per_s": statistics.median(plain.rows_per_s for plain, _ in pairs),
-        "promised_rows_per_s": statistics.median(promised.rows_per_s for _, promised in pairs),
-    }
+            query.stop(files * rows)  # type: ignore[attr-defined]
+    return [Comparison.of(source, rows, name, found) for name in QUERIES if name != PLAIN]
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--sources", default="json,parquet,rate,small", help="sources to measure, comma-separated")
-    arguments.add_argument("--rounds", type=int, default=4, help="rounds, each with new queries")
-    arguments.add_argument("--turns", type=int, default=6, help="turns per query; the first does not count")
+    arguments.add_argument("--sources", default="json,parquet", help="formats of the files, comma-separated")
+    arguments.add_argument("--rows", default="10000,200000,1000000", help="rows per micro-batch, comma-separated")
+    arguments.add_argument("--rounds", type=int, default=12, help="rounds, each with one turn per query")
+    arguments.add_argument("--warm-up", type=int, default=8, help="rounds before, which do not count")
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
-    conf = {
-        "spark.driver.memory": "4g",
-        "spark.sql.streaming.stateStore.providerClass": (
-            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-        ),
-        "spark.sql.streaming.numRecentProgressUpdates": "1000",
-        "spark.sql.streaming.pollingDelay": "200ms",  # the waiting query must not keep a core busy
-    }
-    with local_session("overhead", **conf) as spark, tempfile.TemporaryDirectory() as folder:
-
-        def files(kind: str, count: int, rows: int) -> list[Path]:
-            rows_folder = Path(folder) / f"{kind}-{rows}"
-            if not rows_folder.exists():
-                with Console(stderr=True).status(f"writing {count * rows:,} rows of {kind} …"):
-                    getattr(make_rows(spark, count * rows, count).write, kind)(str(rows_folder))
-            return sorted(rows_folder.glob("part-*"))
-
-        def saturated(kind: str) -> list[Pair]:
-            # a saturated stream fills its micro-batches up to the limit: eight files of a million rows
-            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 8)
-            large_files = files(kind, 8 * options.turns, 1_000_000)
-            return take_turns(getattr(reader, kind), large_files, 8, options.turns, warm_up=1)
-
-        def small() -> list[Pair]:
-            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-            return take_turns(reader.json, files("json", 10 * options.turns, 10_000), 10, options.turns, warm_up=1)
-
-        def from_rate() -> DataFrame:
-            rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1_000_000).load()
-            return rate.select(
-                F.timestamp_micros(F.unix_micros("timestamp") + (F.log(F.rand()) * 500_000).cast("long")).alias("ts"),
-                F.col("timestamp").alias("arrived"),
-                (F.col("value") % 100).cast("int").alias("key"),
-                F.rand().alias("value"),
-            )
-
-        measurements: dict[str, Callable[[], dict[str, Any]]] = {
-            "json": lambda: compare("JSON lines, saturated", lambda: saturated("json"), options.rounds),
-            "parquet": lambda: compare("Parquet, saturated", lambda: saturated("parquet"), options.rounds),
-            "rate": lambda: compare("rate source, saturated", lambda: run_alone(from_rate, 14, 4), options.rounds),
-            "small": lambda: compare("JSON, 10 000 rows per batch", small, options.rounds),
-        }
-        results = [measurements[source]() for source in options.sources.split(",")]
+    results: list[Comparison] = []
+    for source in options.sources.split(","):
+        for rows in map(int, options.rows.split(",")):
+            with local_session("overhead", **SESSION) as spark:
+                results += compare(spark, source, rows, options.warm_up, options.rounds)
     if options.json:
-        print(json.dumps(results, indent=2))
+        print(json.dumps([asdict(result) for result in results], indent=2))
         return
-    table = Table(title="under the promise / under withWatermark (median of pairs)")
-    columns = ("source", "throughput", "range", "trigger time", "processor time", "plain rows/s", "promised rows/s")
-    for column in columns:
-        table.add_column(column, justify="left" if column == "source" else "right")
+    Console(width=120).print(as_table(results))
+
+
+def as_table(results: list[Comparison]) -> Table:
+    """One line per comparison, with every pair."""
+    table = Table(title="processor time under the promise / under withWatermark")
+    for column in ("source", "rows per batch", "query", "median", "clock", "µs per row", "pairs"):
+        table.add_column(column, justify="right" if column in ("rows per batch", "median", "clock") else "left")
     for result in results:
-        table.add_row(
-            result["source"],
-            f"{result['throughput_ratio']:.3f}",
-            f"{min(result['throughput_ratios']):.2f}–{max(result['throughput_ratios']):.2f}",
-            f"{result['trigger_time_ratio']:.2f}",
-            f"{result['processor_time_ratio']:.3f}",
-            f"{result['plain_rows_per_s']:,.0f}",
-            f"{result['promised_rows_per_s']:,.0f}",
-        )
-    Console().print(table)
+        cells: list[Any] = [
+            result.source,
+            f"{result.rows_per_batch:,}",
+            result.query,
+            f"{result.processor_time_ratio:.3f}",
+            f"{result.clock_ratio:.3f}",
+            f"{result.promised_processor_us_per_row:.2f} / {result.plain_processor_us_per_row:.2f}",
+            " ".join(f"{ratio:.2f}" for ratio in result.processor_time_ratios),
+        ]
+        table.add_row(*cells)
+    return table
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from processor_time import processor_time_s
 
-_POLL_S = 0.005
+_POLL_S = 0.02
 _INTERVAL_MS = 1000
 
 

@@ -76,7 +76,8 @@ def updates(spark: SparkSession, root: Path, **more: Any) -> Any:
     )
 
 
-def run_batches(spark: SparkSession, root: Path, result: Any) -> None:
+def run_batches(spark: SparkSession, root: Path, result: Any) -> Any:
+    """Run until all rows are read; returns the query, which has ended."""
     query = (
         result.writeStream.format("parquet")
         .option("path", str(root / "out"))
@@ -87,6 +88,7 @@ def run_batches(spark: SparkSession, root: Path, result: Any) -> None:
         query.processAllAvailable()
     finally:
         query.stop()
+    return query
 
 
 def answers(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:

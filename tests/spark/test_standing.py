@@ -56,6 +56,40 @@ def test_answers_equal_the_kernel_s_across_a_restart(windowed: bool, spark: Spar
         assert np.allclose([row[2] for row in got], [exact[row[0], row[1]] for row in got], rtol=1e-12)
 
 
+@pytest.mark.parametrize("ticks_per_batch", [10, 60])
+def test_no_peak_is_lost_and_every_row_is_counted_across_a_restart(
+    ticks_per_batch: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    put_weights(tmp_path / "weights")
+    (tmp_path / "clock").write_text("0")
+    ticks = micro_batches(4 * ticks_per_batch)
+    for spike in (13, 2 * ticks_per_batch + 1):
+        for row in ticks[spike]:
+            row["price"] += 94.0
+    old = [{**ticks[3][0], "price": 1e6}, {**ticks[-1][0], "symbol": None}, {**ticks[-1][0], "ts": None}]
+    batches = [
+        [row for tick in ticks[at : at + ticks_per_batch] for row in tick]
+        for at in range(0, len(ticks), ticks_per_batch)
+    ]
+    batches[-1] += old
+    stream = FileStream(spark, tmp_path / "in", SCHEMA)
+    for half in (batches[:2], batches[2:]):
+        for batch in half:
+            stream.put(batch)
+        result = updates(spark, tmp_path, aggregate="max", landmark=iso(ORIGIN_S * 1000), name=tmp_path.name)
+        query = run_batches(spark, tmp_path, result)
+    weights = pd.read_parquet(tmp_path / "weights").pivot(index="symbol", columns="portfolio", values="weight")
+    rows = pd.DataFrame([row for tick in ticks for row in tick])
+    rows["ms"] = [round(pd.Timestamp(ts).timestamp() * 1000) for ts in rows["ts"]]
+    prices = rows.pivot(index="ms", columns="symbol", values="price")
+    exact = (prices @ weights.reindex(prices.columns).fillna(0.0)).cummax()
+    found = answers(spark, tmp_path)
+    assert len(found) >= 6
+    assert np.allclose([row[2] for row in found], [exact.loc[row[1], row[0]] for row in found], rtol=1e-12)
+    (report,) = sw.report(query).precision
+    assert report.as_json()["rows"] == {"input": len(rows) + 3, "used": len(rows), "out_of_order": 1, "invalid": 2}
+
+
 def test_answers_during_a_blackout_and_changed_weights(spark: SparkSession, tmp_path: Path) -> None:
     put_weights(tmp_path / "weights")
     clock = tmp_path / "clock"

@@ -18,9 +18,11 @@ from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, run
 from slackwater.sim.streams.step import step
 from slackwater.sim.trace import Trace
-from slackwater.spark.completeness.control_row import CONTROL_PREFIX
+from slackwater.spark.completeness.control_row import Control
+from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.histogram import decode_cells
 from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
+from slackwater.spark.worker.control_line import UNKNOWN_US
 from slackwater.spark.worker.mailbox import Mailbox
 from tests.helpers.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
 
@@ -65,8 +67,8 @@ def on_spark(
     query.stop()
     assert promise.mean_wait_ms is not None
     with_rows = [progress.observedMetrics for progress in query.recentProgress if progress.sources[1].numInputRows]
-    chosen_at_us = [metrics[CONTROL_PREFIX + promise.name]["chosen_at_us"] for metrics in with_rows]
-    chosen_at_ms = [None if us is None else us / 1000.0 for us in chosen_at_us]
+    chosen_at_us = [metrics[METRICS_PREFIX + promise.name]["control_us"][Control.CHOSEN_AT] for metrics in with_rows]
+    chosen_at_ms = [us / 1000.0 if us > UNKNOWN_US else None for us in chosen_at_us]
     return promise.ledger, promise.mean_wait_ms, heartbeats[:-1], chosen_at_ms
 
 

@@ -117,14 +117,14 @@ class _Tally:
             np.zeros(size, dtype=np.int64) for _ in range(5)
         )
 
-    def take(self, answers: Answers, now: float) -> None:
-        """Take over the answers of a tick."""
+    def take(self, answers: Answers) -> None:
+        """Take over the answers of a tick. A query may have two, of which the second is newer."""
         mine = answers.query
-        self.evaluations[mine] += 1
         judged = ~np.isnan(answers.kept)
-        self.judged[mine[judged]] += 1
-        self.hits[mine[judged]] += answers.kept[judged].astype(np.int64)
-        self._answer[mine], self._given_at[mine] = answers.value, now
+        np.add.at(self.evaluations, mine, 1)
+        np.add.at(self.judged, mine[judged], 1)
+        np.add.at(self.hits, mine[judged], answers.kept[judged].astype(np.int64))
+        self._answer[mine], self._given_at[mine] = answers.value, answers.at
         self._drift[mine] = answers.drift if self._moves else 0.0
         self.error_bound[mine] = answers.error_bound
 
@@ -167,12 +167,13 @@ def run_standing(
     for tick, now in enumerate(table.times):
         streams = np.flatnonzero(~np.isnan(table.values[tick]))
         answers = evaluator.tick(float(now), streams, np.full(len(streams), now), table.values[tick, streams])
-        tally.take(answers, now)
+        tally.take(answers)
         unknown = evaluator.silent if hidden is None else evaluator.silent | hidden[tick]
         current = tally.compare(truth[tick], unknown, now)
-        if hidden is not None and np.any(answers.interrupted > 0):
+        guessed = answers.query[(answers.interrupted > 0) & (answers.at == now)]
+        if hidden is not None and len(guessed):
             errors = np.abs(truth[tick] - current)
-            interrupted_answers += _interrupted_answers(evaluator, answers, errors, tally.error_bound, now)
+            interrupted_answers += _interrupted_answers(evaluator, guessed, errors, tally.error_bound, now)
         if (tick + 1) % _TICKS_PER_REPORT == 0:
             normal.append(float(np.nanmean(evaluator.normality.normal())))
             if report is not None:
@@ -191,12 +192,12 @@ def run_standing(
 
 
 def _interrupted_answers(
-    evaluator: StandingEvaluator, answers: Answers, errors: Floats, error_bounds: Floats, now: float
+    evaluator: StandingEvaluator, guessed: Ints, errors: Floats, error_bounds: Floats, now: float
 ) -> list[InterruptedAnswer]:
     elapsed = now - evaluator.estimator.last_time
     weights = evaluator.queries.weights
     found = []
-    for row in answers.query[answers.interrupted > 0]:
+    for row in guessed:
         streams = weights.indices[slice(*weights.indptr[row : row + 2])]
         silences = elapsed[streams][evaluator.silent[streams]]
         found.append(

@@ -10,7 +10,7 @@ from slackwater.extras import require
 from slackwater.watching.folders import SeriesFinder, registered_folders
 from slackwater.watching.point import QUANTILES
 from slackwater.watching.ports import DEFAULT_METRICS_PORT
-from slackwater.watching.precision import PrecisionCounts
+from slackwater.watching.precision import FATES, PrecisionCounts
 from slackwater.watching.series import Series
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ def _precision(value: Callable[[PrecisionCounts], float | None]) -> Read:
 
 
 def _rows_by_fate(series: Series) -> Samples:
+    if series.about.kind == "precision":
+        counts = series.latest("precision") or PrecisionCounts()
+        for fate in FATES:
+            yield (fate,), getattr(counts, fate)
+        return
     for fate in ("on_time", "late", "shed", "invalid"):
         yield (fate,), getattr(series.ledger, fate)
 
@@ -167,6 +172,12 @@ MEASURES = (
         "Standing queries evaluated while one of their streams was silent",
         "counter",
         _precision(lambda p: p.guessed),
+    ),
+    Measure(
+        "slackwater_standing_missed_deadlines",
+        "Standing queries evaluated after the deadline of their last answer",
+        "counter",
+        _precision(lambda p: p.missed),
     ),
     Measure(
         "slackwater_promised_confidence",

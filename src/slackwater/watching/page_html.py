@@ -9,7 +9,7 @@ from html import escape
 from urllib.parse import quote
 
 from slackwater.units import duration_text
-from slackwater.watching.precision import PrecisionCounts
+from slackwater.watching.precision import FATES, PrecisionCounts
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import (
     clock_text,
@@ -67,7 +67,9 @@ def headline(series: Series, now_ms: float) -> str:
         ("invalid", ledger.invalid),
     ]
     if about.kind == "precision":
-        counts = []  # a precision promise has no ledger
+        precision = series.latest("precision") or PrecisionCounts()
+        counts = [("rows", precision.input)]
+        counts += [(fate.replace("_", " "), getattr(precision, fate)) for fate in FATES]
     rows = "".join(f"<div><dt>{name}</dt><dd>{count:,}</dd></div>" for name, count in counts)
     return (
         f'<section class="headline {state.tone}" role="status">'
@@ -110,6 +112,7 @@ def _current_values(series: Series) -> str:
         counts = series.latest("precision") or PrecisionCounts()
         names = ("queries", "evaluated", "deferred", "guessed", "withheld")
         facts = [(name, f"{getattr(counts, name):,}") for name in names]
+        facts.append(("missed deadlines", f"{counts.missed:,}"))
     return "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts)
 
 

@@ -11,9 +11,16 @@ ENOUGH_JUDGED = 400
 """Evaluations before there is a verdict. One in eight is audited, so these are about fifty audits."""
 
 
+FATES = ("used", "out_of_order", "invalid")
+"""What may become of a row."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrecisionCounts(ShardCounts):
     """Counts over the whole run; ``queries`` and ``withheld`` are the current numbers.
+
+    Rows: input = used + out of order + invalid. The shards keep these counts in their state, and a micro-batch that
+    covers every shard brings them. So they are right again after a crash that lost a report.
 
     ``fidelity`` is the share of time within the bound, measured by the method's random audits. Methods without audits
     (MAX, MIN and the open-loop methods) are judged by ``hit_ratio`` instead, which is stricter.
@@ -33,7 +40,14 @@ class PrecisionCounts(ShardCounts):
         queries, withheld = (batch.queries, batch.withheld) if whole else (self.queries, self.withheld)
         deferred = self.deferred + max(queries - withheld - batch.evaluated, 0)
         counts = {**asdict(ShardCounts.together([self, batch])), "queries": queries, "withheld": withheld}
+        if whole:
+            counts |= {f"{all_}{fate}": getattr(batch, f"all_{fate}") for fate in FATES for all_ in ("", "all_")}
         return PrecisionCounts(**counts, deferred=deferred)
+
+    @property
+    def input(self) -> int:
+        """All rows that were read."""
+        return self.used + self.out_of_order + self.invalid
 
     @property
     def hit_ratio(self) -> float | None:

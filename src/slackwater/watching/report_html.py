@@ -14,7 +14,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from slackwater.units import percent
 from slackwater.watching.point import Point, bin_edges_ms
-from slackwater.watching.precision import PrecisionCounts
+from slackwater.watching.precision import FATES, PrecisionCounts
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
 
@@ -37,6 +37,8 @@ def _promise(series: Series) -> str:
         precision = series.latest("precision") or PrecisionCounts()
         names = ("queries", "evaluated", "deferred", "guessed", "withheld")
         counts = [(name, getattr(precision, name)) for name in names]
+        counts += [("missed deadlines", precision.missed)]
+        counts += [(f"rows {fate.replace('_', ' ')}", getattr(precision, fate)) for fate in FATES]
     elif about.kind == "timeliness":
         counts = [("kept", ledger.on_time), ("shed", ledger.shed)]
     rows = "".join(f"<span style='margin-right:1.4em'><b>{count:,}</b> {name}</span>" for name, count in counts)

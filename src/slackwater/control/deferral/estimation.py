@@ -31,6 +31,11 @@ class Intake:
     repeated: int = 0
     backwards: int = 0
 
+    def since(self, earlier: Intake) -> tuple[int, int]:
+        """Rows taken, and rows not newer than the newest of their stream, since an earlier count."""
+        out_of_order = self.repeated + self.backwards - earlier.repeated - earlier.backwards
+        return self.taken - earlier.taken, out_of_order
+
 
 def check_estimation(k: int, t_max: float | None) -> None:
     """Raise ``InvalidOption`` if an estimator cannot work with these options."""
@@ -87,38 +92,38 @@ class StreamEstimator:
         for name in _PER_STREAM:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
 
-    def observe(self, streams: Ints, times: Floats, values: Floats) -> None:
-        """Take in rows in the given order."""
-        if len(streams) == 0:
-            return
-        finite = np.isfinite(values) & np.isfinite(times)
-        if not np.all(finite):
-            self.intake.invalid += int(len(values) - np.count_nonzero(finite))
-            streams, times, values = streams[finite], times[finite], values[finite]
-        if np.all(streams[1:] > streams[:-1]):
-            self._take(streams, times, values)
-            return
-        # The rows of one stream must be taken one after another. Each round takes the next row of every stream.
-        order = np.argsort(streams, kind="stable")
-        streams, times, values = streams[order], times[order], values[order]
-        first = np.flatnonzero(np.r_[True, streams[1:] != streams[:-1]])
-        nth = np.arange(len(streams)) - np.repeat(first, np.diff(np.r_[first, len(streams)]))
-        for turn in range(int(nth.max()) + 1):
-            mine = nth == turn
-            self._take(streams[mine], times[mine], values[mine])
-
-    def _take(self, streams: Ints, times: Floats, values: Floats) -> None:
-        """Take in at most one row per stream."""
-        last = self.last_time[streams]
-        fresh = times > last
+    def observe(self, streams: Ints, times: Floats, values: Floats) -> Ints:
+        """Take in rows in the given order. Returns the positions of the rows taken, grouped by stream."""
+        rows = np.flatnonzero(np.isfinite(values) & np.isfinite(times))
+        self.intake.invalid += len(values) - len(rows)
+        if len(rows) == 0:
+            return rows
+        if not np.all(streams[rows[1:]] > streams[rows[:-1]]):
+            rows = rows[np.argsort(streams[rows], kind="stable")]
+        newest = self._newest_before(streams[rows], times[rows])
+        fresh = times[rows] > newest
         if not np.all(fresh):
-            self.intake.repeated += int(np.count_nonzero(times == last))
-            self.intake.backwards += int(np.count_nonzero(times < last))
-            streams, times, values = streams[fresh], times[fresh], values[fresh]
-        self.intake.taken += len(streams)
+            repeated = int(np.count_nonzero(times[rows] == newest))
+            self.intake.repeated += repeated
+            self.intake.backwards += int(np.count_nonzero(~fresh)) - repeated
+            rows = rows[fresh]
+        self.intake.taken += len(rows)
+        streams, times, values = streams[rows], times[rows], values[rows]
         self._rows.put(streams, times, values)
-        self.last_value[streams] = values
+        self.last_value[streams] = values  # of several rows of a stream the last one stays
         self.last_time[streams] = times
+        return rows
+
+    def _newest_before(self, streams: Ints, times: Floats) -> Floats:
+        """The newest time of each row's stream before that row. The rows are grouped by stream."""
+        newest = self.last_time[streams]
+        later = np.flatnonzero(streams[1:] == streams[:-1]) + 1
+        if len(later):
+            # A running maximum within each group: the group's number comes before the time's rank.
+            distinct, rank = np.unique(times, return_inverse=True)
+            running = np.maximum.accumulate(streams * len(distinct) + rank)
+            newest[later] = np.maximum(newest[later], distinct[running[later - 1] % len(distinct)])
+        return newest
 
     def estimate(self, now: float, tick: float, interrupted: NDArray[np.bool_]) -> Ints:
         """Re-estimate every stream that is due at ``now`` (Algorithm 2) and return those streams.

@@ -38,24 +38,29 @@ class RecentRows:
             setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
 
     def put(self, streams: Ints, times: Floats, values: Floats) -> None:
-        """Append one row to each of ``streams``, which must be distinct."""
-        items = self.items[streams]
-        rows = streams * self.k  # a flat index takes half the time of a (row, column) pair
-        turn = items % self.k
-        at, before = rows + turn, rows + np.where(turn > 0, turn, self.k) - 1
+        """Append rows, grouped by stream, oldest first within a stream. Costs a few passes over the rows."""
+        if len(streams) == 0:
+            return
+        first = np.flatnonzero(np.concatenate([[True], streams[1:] != streams[:-1]]))
+        own = streams[first]
+        counts = np.diff(first, append=len(streams))
+        items, rings = self.items[own], own * self.k  # a flat index takes half the time of a (row, column) pair
+        newest = rings + (items - 1) % self.k
+        gaps, steps = np.diff(times, prepend=0.0), np.diff(values, prepend=0.0)
+        gaps[first], steps[first] = times[first] - self.times.take(newest), values[first] - self.values.take(newest)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            gaps, steps = times - self.times.take(before), values - self.values.take(before)
             squares = steps * (steps / gaps)
-        first = items == 0
-        if np.any(first):
-            gaps[first] = squares[first] = 0.0
-        self.values.put(at, values)
-        self.times.put(at, times)
-        after = rows + np.where(turn < self.k - 1, turn + 1, 0)  # now the oldest row, or an empty cell
-        for ring, fresh in ((self.gaps, gaps), (self._squares, squares)):
-            ring.put(at, fresh)
-            ring.put(after, 0.0)
-        self.items[streams] = items + 1
+        fresh = first[items == 0]
+        gaps[fresh] = squares[fresh] = 0.0
+        nth = np.arange(len(streams)) - np.repeat(first, counts)
+        at = np.repeat(rings, counts) + (np.repeat(items, counts) + nth) % self.k
+        last = slice(None) if counts.max() <= self.k else nth >= np.repeat(counts, counts) - self.k
+        for ring, column in ((self.values, values), (self.times, times), (self.gaps, gaps), (self._squares, squares)):
+            ring.put(at[last], column[last])
+        self.items[own] = items + counts
+        oldest = rings + (items + counts) % self.k  # or an empty cell
+        self.gaps.put(oldest, 0.0)
+        self._squares.put(oldest, 0.0)
 
     def buffered(self, due: Ints) -> Ints:
         """The number of rows in the rings of some streams."""

@@ -16,7 +16,9 @@ from slackwater.control.deferral.windows import certain_time
 from slackwater.kernel.standing.answer_table import AnswerRows, AnswerTable
 from slackwater.kernel.standing.answers import Answers, concatenate_answers
 from slackwater.kernel.standing.calibration_loops import CalibrationLoops
+from slackwater.kernel.standing.extremes import Extremes, Guess
 from slackwater.kernel.standing.history import History
+from slackwater.kernel.standing.matrices import pattern, squared
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.packing import with_prefix, without_prefix
 from slackwater.kernel.standing.queries import QuerySet
@@ -60,7 +62,7 @@ class StandingEvaluator:
         self._table = AnswerTable(queries, self.method.spends and self._linear)
         self._answered_at = np.zeros(size)
         self._answer_drift = np.zeros(size)
-        self._extreme = np.full(size, -np.inf)
+        self._extremes = None if self._linear else Extremes(queries, self.options)
         self._set_by_model = np.ones(size, dtype=np.bool_)
 
     @property
@@ -103,27 +105,52 @@ class StandingEvaluator:
         if streams > self.queries.streams:
             self.queries = self.queries.over(streams)
             self.stream_estimates.grow(streams)
+            if self._extremes is not None:
+                self._extremes.grow(streams)
 
     def tick(self, now: float, streams: Ints, times: Floats, values: Floats) -> Answers:
         """Take in the rows that came and evaluate the queries that are due. Without rows, only the clock moves.
 
-        ``now`` is in the time of the streams. A ``now`` before the newest tick counts as the newest tick.
+        ``now`` is in the time of the streams. A ``now`` before the newest tick counts as the newest tick. If this tick
+        comes later than expected, queries whose deadline is over by now, and was not yet due at the tick before, are
+        first evaluated as of that tick.
         """
-        self.absorb(now, streams, times, values)
-        now, period = self.now, self.stream_estimates.period
-        # Zhu 2004, footnote 1: a query is due at the last tick that is not after its deadline.
-        due = np.flatnonzero(self.next_at <= now if period == 0.0 else self.next_at < now + period * (1.0 - 1e-9))
-        answers = self._evaluate_all(self._within_capacity(due, now))
+        passed = self._evaluate_all(self._passed_over(now))
+        self._absorb(now, streams, times, values)
+        answers = concatenate_answers([passed, self._evaluate_all(self._within_capacity(self._due(), self.now))])
         self.evaluations += len(answers)
         return answers
 
-    def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> None:
-        """Take in the rows of a tick without evaluating. Windows need every tick, even those without an answer."""
-        appeared, returned = self.stream_estimates.absorb(now, streams, times, values)
+    def _due(self) -> Ints:
+        """Zhu 2004, footnote 1: a query is due at the last tick that is not after its deadline."""
+        return np.flatnonzero(
+            self.next_at < self._next_tick if self._next_tick > self.now else self.next_at <= self.now
+        )
+
+    @property
+    def _next_tick(self) -> float:
+        """When the next tick is expected."""
+        return self.now + self.stream_estimates.period * (1.0 - 1e-9)
+
+    def _passed_over(self, now: float) -> Ints:
+        """Queries that were left to the tick at ``now``, which comes too late. None if there is a capacity."""
+        if self.options.capacity is not None or not now > self._next_tick:
+            return np.zeros(0, dtype=np.int64)
+        late = np.flatnonzero((self.next_at < now) & (self.next_at >= self._next_tick))
+        return late[self._table.ticks(late) < self.stream_estimates.tick]
+
+    def _absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> None:
+        before = self.now
+        taken, appeared, returned = self.stream_estimates.absorb(now, streams, times, values)
+        if self._extremes is not None:
+            final = self.stream_estimates.final
+            rows = streams[taken], times[taken], values[taken]
+            self._extremes.absorb(self.queries, before, self.now, *rows, final)
         if appeared:
             self.next_at[self.status == WITHHELD] = -np.inf
         if returned:
-            self.next_at[self.status == GUESSED] = -np.inf
+            guessed = self.status == GUESSED
+            self.next_at[guessed] = np.minimum(self.next_at[guessed], self.now)  # due now; a deadline may be over
 
     def _within_capacity(self, due: Ints, now: float) -> Ints:
         """All due queries, or under overload the first ``capacity`` of them in the chosen order."""
@@ -140,7 +167,9 @@ class StandingEvaluator:
         return np.sort(due[order[: self.options.capacity]])
 
     def _evaluate_all(self, due: Ints) -> Answers:
-        size = _CHUNK_QUERIES if self._linear else max(_CHUNK_CELLS // max(len(self.history.times), 16), 1)
+        if len(due) == 0:
+            return concatenate_answers([])
+        size = _CHUNK_QUERIES if self._extremes is None else max(_CHUNK_CELLS // max(self._extremes.instants, 16), 1)
         tick = Tick.of(self.stream_estimates, self._max_deferral(), self._seed)
         return concatenate_answers([self._evaluate(due[at : at + size], tick) for at in range(0, len(due), size)])
 
@@ -148,7 +177,8 @@ class StandingEvaluator:
         due, weights = self._answerable(due, tick)
         current, drift, variance = self._model_inputs(weights, tick)
         interrupted, interruption_error = self._interrupted(weights, due, tick)
-        value, block = (current, None) if self._linear else self._extremes(weights, due, tick.now)
+        missed = (self.next_at[due] < tick.now) & np.isfinite(self.next_at[due])
+        value, window = (current, None) if self._linear else self._extreme(weights, due, current, interrupted, tick.now)
         rows = self._table.take(due)
         promised = rows.epsilon()
         kept = self._kept(rows, due, value, promised, interrupted, tick.now)
@@ -161,7 +191,7 @@ class StandingEvaluator:
         if self._linear:
             wait = self._linear_deferral(rows, epsilon, drift, variance)
         else:
-            wait = self._extreme_deferral(rows, due, epsilon, current, drift, variance, block, tick.now)
+            wait = self._extreme_deferral(rows, due, epsilon, current, drift, variance, window, tick.now)
         next_at = tick.now + np.minimum(wait, tick.max_deferral)
         error_bound, status = epsilon, np.full(len(due), ANSWERED, dtype=np.int8)
         if tick.any_silent:
@@ -170,11 +200,14 @@ class StandingEvaluator:
             next_at = np.where(guessed, tick.now + interval, next_at)
             error_bound = np.where(guessed, interruption_error, epsilon)
             status[guessed] = GUESSED
+        unknown = np.isnan(value)  # the landmark is still to come
+        next_at[unknown], status[unknown] = -np.inf, NEW
         self._table.put(due, rows, tick.number)
         self.next_at[due], self.status[due] = next_at, status
         if self._keeps_answer_time:
             self._answered_at[due], self._answer_drift[due] = tick.now, drift
-        return Answers(due, value, drift, error_bound, interrupted, next_at, kept)
+        at = np.full(len(due), tick.now)
+        return Answers(due, at, value, drift, error_bound, interrupted, next_at, kept, missed)
 
     @property
     def _keeps_answer_time(self) -> bool:
@@ -186,7 +219,7 @@ class StandingEvaluator:
         weights = self.queries.rows(due)
         missing = np.diff(weights.indptr) == 0
         if tick.unseen is not None:
-            missing |= (_pattern(weights) @ tick.unseen.astype(np.float64)) > 0.0
+            missing |= (pattern(weights) @ tick.unseen.astype(np.float64)) > 0.0
         if not np.any(missing):
             return due, weights
         self.status[due[missing]] = WITHHELD
@@ -197,7 +230,7 @@ class StandingEvaluator:
     def _model_inputs(self, weights: sparse.csr_matrix, tick: Tick) -> tuple[Floats, Floats, Floats]:
         """The current value, drift and variance of each aggregate: Zhu 2004, Eq. (2), (6)."""
         current, drift = weights @ tick.values, weights @ tick.drift
-        variance = _squared(weights) @ tick.specific
+        variance = squared(weights) @ tick.specific
         for loadings in tick.loadings:
             variance += np.square(weights @ loadings)
         if self.method.ignores_doubtful_drift:
@@ -208,14 +241,14 @@ class StandingEvaluator:
         """The number of silent streams of each query, and ε_intr (empty if no stream is silent)."""
         if not tick.any_silent:
             return np.zeros(len(due), dtype=np.int64), np.zeros(0)
-        count = (_pattern(weights) @ self.silent.astype(np.float64)).astype(np.int64)
+        count = (pattern(weights) @ self.silent.astype(np.float64)).astype(np.int64)
         spread = interruptions.unknown_spread(self.estimator, tick.now, self.silent)
         if self.options.sum_of_errors:
             error = abs(weights) @ spread
         else:
             scale = np.divide(spread, self.estimator.diffusion, out=np.zeros_like(spread), where=spread > 0.0)
             own = np.where(self.silent, tick.specific, 0.0) * np.square(scale)
-            square = _squared(weights) @ own
+            square = squared(weights) @ own
             for loadings in tick.loadings:
                 square += np.square(weights @ (loadings * scale))
             error = np.sqrt(square)
@@ -238,37 +271,35 @@ class StandingEvaluator:
         current: Floats,
         drift: Floats,
         variance: Floats,
-        block: Floats | None,
+        window: tuple[Floats, Floats] | None,
         now: float,
     ) -> Floats:
         certain: Floats | float = np.inf
-        if block is not None:
-            certain = certain_time(block, self._window_times(now), now, float(self.options.window or 0.0), epsilon)
+        if window is not None:
+            times, block = window
+            certain = certain_time(block, times, now, float(self.options.window or 0.0), epsilon)
         room = (self._sign * (rows.value - current) + epsilon) * np.exp(-self._loops.caution(rows))
         rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), rows.confidence)
         rise = np.where(np.isnan(rise), 0.0, rise)
         self._set_by_model[due] = rise < certain
         return np.minimum(rise, certain)  # Zhu 2004, Eq. (11)
 
-    def _window_times(self, now: float) -> Floats:
-        times = self.history.times
-        return times[np.searchsorted(times, now - float(self.options.window or 0.0)) :]
-
-    def _extremes(self, weights: sparse.csr_matrix, due: Ints, now: float) -> tuple[Floats, Floats | None]:
-        """Each query's extreme, and for windows the aggregate at every tick, negated for a minimum."""
+    def _extreme(
+        self, weights: sparse.csr_matrix, due: Ints, current: Floats, interrupted: Ints, now: float
+    ) -> tuple[Floats, tuple[Floats, Floats] | None]:
+        """Each query's extreme, and for windows the aggregate at every instant in it, negated for a minimum."""
+        assert self._extremes is not None
         if self.options.landmark is None:
-            values = self.history.values[-len(self._window_times(now)) :]
-            block = self._sign * (weights @ values.T)  # Zhu 2004, Eq. (10)
-            return self._sign * block.max(axis=1), block
-        # Zhu 2004, Eq. (12): only the ticks since the last evaluation are new.
-        since = self.history.times >= self.options.landmark
-        last = np.where(self.status[due] == NEW, -1, self._table.ticks(due))
-        oldest = max(int(last.min()) + 1 - self.history.first_tick, 0) if len(due) else 0
-        values = self.history.values[oldest:][since[oldest:]]
-        if len(values):
-            self._extreme[due] = np.maximum(self._extreme[due], (self._sign * (weights @ values.T)).max(axis=1))
-        before_landmark = ~np.isfinite(self._extreme[due])
-        return np.where(before_landmark, np.nan, self._sign * self._extreme[due]), None
+            guess = None
+            if np.any(interrupted):
+                drift = np.where(self.silent, self.stream_estimates.trusted_drift(), 0.0)
+                guess = Guess(drift, self.estimator.last_time)
+            window = self._extremes.window(self.queries, weights, now, guess)
+            return self._sign * np.fmax.reduce(window[1], axis=1), window  # Zhu 2004, Eq. (10)
+        known = self._extremes.since_landmark(self.queries, weights, due)
+        # A guess is part of the answer while the stream is silent, and forgotten when it returns.
+        with_guess = self._sign * np.fmax(self._sign * known, self._sign * current)
+        return np.where((interrupted > 0) & (now >= self.options.landmark), with_guess, known), None
 
     def _kept(
         self, rows: AnswerRows, due: Ints, value: Floats, promised: Floats, interrupted: Ints, now: float
@@ -299,10 +330,7 @@ class StandingEvaluator:
         """By default no deferral is longer than the time that the estimates look back on."""
         if self.options.max_deferral is not None:
             return self.options.max_deferral
-        longest = self.stream_estimates.median_estimated_span()
-        if self.options.landmark is not None:
-            longest = min(longest, (self.options.k - 1) * self.stream_estimates.period)
-        return longest
+        return self.stream_estimates.median_estimated_span()
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Everything that a restart needs except the queries, as arrays by name: about 32 bytes per query."""
@@ -313,10 +341,11 @@ class StandingEvaluator:
         }
         if self._keeps_answer_time:
             own |= {"answered_at": self._answered_at, "answer_drift": self._answer_drift}
-        if self.options.landmark is not None:
-            own["extreme"] = self._extreme
-        evaluations = np.array([self.evaluations])
-        return {"evaluations": evaluations, **with_prefix("query.", own), **self.stream_estimates.snapshot()}
+        shared = {"evaluations": np.array([self.evaluations]), **self.stream_estimates.snapshot()}
+        if self._extremes is not None:
+            own |= self._extremes.query_snapshot()
+            shared |= with_prefix("extremes.", self._extremes.snapshot())
+        return {**with_prefix("query.", own), **shared}
 
     def resume(
         self,
@@ -332,6 +361,9 @@ class StandingEvaluator:
         """
         self.evaluations = int(snapshot["evaluations"][0])
         own = without_prefix("query.", snapshot)
+        self.stream_estimates.resume(snapshot)
+        if self._extremes is not None:
+            self._extremes.resume(without_prefix("extremes.", snapshot), self.now)
         if previous is None:
             self._resume_queries(own, slice(None))
         else:
@@ -339,9 +371,14 @@ class StandingEvaluator:
             same = known if unchanged is None else known & unchanged
             self._resume_queries(_some(own, previous[same]), np.flatnonzero(same))
             self._table.resume_learned(_some(own, previous[known]), np.flatnonzero(known))
-        self.stream_estimates.resume(snapshot)
-        self.queries = self.queries.over(max(self.queries.streams, self.estimator.streams))
-        self.stream_estimates.grow(self.queries.streams)
+            if self._extremes is not None and self.queries.members != "all":
+                # A new member changes nothing in the past.
+                self._extremes.resume_queries(_some(own, previous[known]), np.flatnonzero(known))
+        streams = max(self.queries.streams, self.estimator.streams)
+        self.queries = self.queries.over(streams)
+        self.stream_estimates.grow(streams)
+        if self._extremes is not None:
+            self._extremes.grow(streams)
 
     def _resume_queries(self, own: dict[str, NDArray[Any]], into: slice | Ints) -> None:
         flags = own["flags"].astype(np.int8)
@@ -351,18 +388,9 @@ class StandingEvaluator:
         self._table.resume(own, into)
         if "answered_at" in own:
             self._answered_at[into], self._answer_drift[into] = own["answered_at"], own["answer_drift"]
-        if "extreme" in own:
-            self._extreme[into] = own["extreme"]
+        if self._extremes is not None:
+            self._extremes.resume_queries(own, into)
 
 
 def _some(arrays: dict[str, NDArray[Any]], rows: Ints) -> dict[str, NDArray[Any]]:
     return {name: array[rows] for name, array in arrays.items()}
-
-
-def _squared(weights: sparse.csr_matrix) -> sparse.csr_matrix:
-    return sparse.csr_matrix((np.square(weights.data), weights.indices, weights.indptr), shape=weights.shape)
-
-
-def _pattern(weights: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The same matrix with every weight set to one."""
-    return sparse.csr_matrix((np.ones_like(weights.data), weights.indices, weights.indptr), shape=weights.shape)

@@ -1,4 +1,4 @@
-"""The values of all streams at recent ticks."""
+"""The last known values of all streams at recent ticks."""
 
 from __future__ import annotations
 
@@ -10,36 +10,33 @@ Floats = NDArray[np.float64]
 
 
 class History:
-    """The values at the last ``least`` ticks, and at all ticks not older than ``keep``.
+    """The values at the last ``least`` ticks.
 
     Costs 16 bytes per stream and tick: the buffer is twice as long as needed, so that it moves rarely.
     """
 
-    def __init__(self, streams: int, least: int, keep: float = 0.0) -> None:
-        self._least, self._keep = least, keep
+    def __init__(self, streams: int, least: int) -> None:
+        self._least = least
         self._values = np.zeros((2 * least, streams))
         self._times = np.zeros(2 * least)
         self._start = self._end = 0
         self.ticks = 0
 
     def append(self, now: float, values: Floats) -> None:
-        """Add a tick and forget the ticks that are no longer needed."""
+        """Add a tick and forget the oldest one if there are enough."""
         if self._end == len(self._times):
             self._make_room()
         self._values[self._end] = values
         self._times[self._end] = now
         self._end += 1
         self.ticks += 1
-        old = self._end - self._least
-        if old > self._start:
-            self._start = min(old, int(np.searchsorted(self._times[: self._end], now - self._keep)))
+        self._start = max(self._start, self._end - self._least)
 
     def _make_room(self) -> None:
         count = self._end - self._start
-        size = max(2 * count, len(self._times))
-        values, times = np.zeros((size, self._values.shape[1])), np.zeros(size)
-        values[:count], times[:count] = self._values[self._start : self._end], self._times[self._start : self._end]
-        self._values, self._times, self._start, self._end = values, times, 0, count
+        self._values[:count] = self._values[self._start : self._end].copy()
+        self._times[:count] = self._times[self._start : self._end].copy()
+        self._start, self._end = 0, count
 
     def grow(self, streams: int) -> None:
         """Make room for more streams. Their past is zero; no query that needs them has an answer yet."""
@@ -79,7 +76,6 @@ class History:
     def resume(self, snapshot: dict[str, NDArray[np.float64] | NDArray[np.int64]]) -> None:
         """Continue from a snapshot."""
         count = len(snapshot["times"])
-        size = max(2 * count, 2 * self._least)
-        self._values, self._times = np.zeros((size, snapshot["values"].shape[1])), np.zeros(size)
+        self._values, self._times = np.zeros((2 * self._least, snapshot["values"].shape[1])), np.zeros(2 * self._least)
         self._values[:count], self._times[:count] = snapshot["values"], snapshot["times"]
         self._start, self._end, self.ticks = 0, count, int(snapshot["ticks"][0])

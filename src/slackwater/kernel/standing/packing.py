@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MAGIC = b"SWQ3"
+_MAGIC = b"SWQ4"
 
 
 def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:

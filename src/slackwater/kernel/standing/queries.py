@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from slackwater.control.deferral.model import two_sided_quantile
 from slackwater.errors import InvalidOption
 
 Floats = NDArray[np.float64]
+Members = Literal["all", "sum", "average"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +22,9 @@ class QuerySet:
 
     ``bound`` is absolute, or a fraction of the answer where ``relative``. A query with a bound of zero is evaluated at
     every tick. ``z`` is the two-sided normal quantile of the confidence.
+
+    ``members`` says what holds before the first row of a stream: with ``all`` its queries have no value yet; in a
+    ``sum`` or an ``average`` the stream is not a member yet.
     """
 
     ids: NDArray[Any]
@@ -29,6 +33,7 @@ class QuerySet:
     relative: NDArray[np.bool_]
     confidence: Floats
     z: Floats
+    members: Members = "all"
 
     @property
     def queries(self) -> int:

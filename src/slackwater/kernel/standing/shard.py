@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,8 @@ from slackwater.units import HOUR_MS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Names = list[str] | NDArray[np.object_]
+Names = list[str] | NDArray[np.object_]  # None for a row without a stream
 
-MAX_INSTANTS = 64
-"""A window sees at most this many instants of one micro-batch."""
 FUTURE_MS = HOUR_MS
 """A row stamped more than this after the clock is invalid."""
 
@@ -31,10 +29,11 @@ FUTURE_MS = HOUR_MS
 class Shard:
     """An evaluator that knows streams and queries by name.
 
-    A micro-batch is one tick, at the latest time among its rows. While no row comes, the clock moves time on: the time
-    is the clock minus its lead over the rows when the last ones came. The state takes about 50 bytes per query and 24·k
-    bytes per stream, and all of it is returned in every micro-batch. A query whose weights or promise changed is
-    evaluated at once; its calibration continues.
+    A micro-batch is one tick, at the latest time of its rows; windows and landmarks see every instant in it. While no
+    row comes, the clock moves time on: the time is the clock minus its lead over the rows when the last ones came. The
+    state takes about 50 bytes per query and 24·k bytes per stream, and 20 bytes per row in a window; all of it is
+    returned in every micro-batch. A query whose weights or promise changed is evaluated at once; its calibration
+    continues.
 
     :param number: the shard's number, which also seeds its random audits.
     :param state: what ``state()`` returned after the previous micro-batch. A state with other options is ignored.
@@ -44,10 +43,12 @@ class Shard:
         self._options = json.dumps(asdict(options), sort_keys=True)
         self._weights = weights
         header, arrays = unpack(state) if state is not None else ({}, {})
+        rows = header.get("rows", [0, 0, 0])  # used, out of order, invalid
         if header.get("options") != self._options:
             header, arrays = {}, {}
         self._clock_lead_ms = float(header.get("clock_lead_ms", np.nan))
         self._clock_ms = float(header.get("clock_ms", np.nan))
+        self._rows: list[int] = list(rows)
         self._reported_invalid: set[str] = set(header.get("invalid", []))
         queries, self._names = weights.over(list(header.get("streams", [])))
         self._evaluator = StandingEvaluator(queries, options, seed=number)
@@ -66,10 +67,12 @@ class Shard:
     def tick(self, names: Names, times_ms: Floats, values: Floats, clock_ms: float | None = None) -> pd.DataFrame:
         """Take in a micro-batch and return the answers that were due, and a row for each newly withheld query.
 
-        ``counts`` then describes this micro-batch.
+        A row without a name is invalid. ``counts`` then describes this micro-batch.
         """
-        evaluator = self._evaluator
-        self.counts = ShardCounts(queries=evaluator.queries.queries)
+        evaluator, size = self._evaluator, len(names)
+        named = np.flatnonzero(pd.notna(np.array(names, dtype=object)))
+        if len(named) < size:
+            names, times_ms, values = np.array(names, dtype=object)[named], times_ms[named], values[named]
         if clock_ms is not None:
             self._clock_ms = clock_ms
         if np.isfinite(self._clock_ms):
@@ -79,23 +82,28 @@ class Shard:
         streams, times_ms, values = streams[order], times_ms[order], values[order]
         now = self._now(times_ms, clock_ms)
         if not np.isfinite(now):
+            self.counts = replace(self._count_rows(0, 0, size), queries=evaluator.queries.queries)
             return _frame(evaluator.queries.ids[:0], now)
         withheld_before = evaluator.status == WITHHELD
-        audits_before = evaluator.audits.copy()
-        start = 0
-        for end in self._instants(times_ms):
-            evaluator.absorb(float(times_ms[end - 1]), streams[start:end], times_ms[start:end], values[start:end])
-            start = end
-        answers = evaluator.tick(now, streams[start:], times_ms[start:], values[start:])
-        found = _answer_frame(evaluator.queries.ids, answers, now)
-        self.counts = self._count(found, answers, evaluator.audits - audits_before)
+        audits_before, intake_before = evaluator.audits.copy(), replace(evaluator.estimator.intake)
+        answers = evaluator.tick(now, streams, times_ms, values)
+        found = _answer_frame(evaluator.queries.ids, answers)
+        used, out_of_order = evaluator.estimator.intake.since(intake_before)
+        rows = self._count_rows(used, out_of_order, size - used - out_of_order)
+        self.counts = self._count(rows, found, answers, evaluator.audits - audits_before)
         return self._with_unanswered(found, withheld_before, now)
 
-    def _count(self, found: pd.DataFrame, answers: Answers, audits: Floats) -> ShardCounts:
+    def _count_rows(self, used: int, out_of_order: int, invalid: int) -> ShardCounts:
+        self._rows = [before + new for before, new in zip(self._rows, (used, out_of_order, invalid), strict=True)]
+        every = dict(zip(("all_used", "all_out_of_order", "all_invalid"), self._rows, strict=True))
+        return ShardCounts(used=used, out_of_order=out_of_order, invalid=invalid, **every)
+
+    def _count(self, rows: ShardCounts, found: pd.DataFrame, answers: Answers, audits: Floats) -> ShardCounts:
         evaluator = self._evaluator
         judged = ~np.isnan(answers.kept)
         audited, within, asked = audits.tolist()
-        return ShardCounts(
+        return replace(
+            rows,
             queries=evaluator.queries.queries,
             withheld=len(evaluator.withheld),
             evaluated=len(found),
@@ -106,6 +114,7 @@ class Shard:
             audited=audited,
             within=within,
             asked=asked,
+            missed=int(np.count_nonzero(answers.missed)),
         )
 
     def _with_unanswered(self, found: pd.DataFrame, withheld_before: NDArray[np.bool_], now: float) -> pd.DataFrame:
@@ -132,16 +141,6 @@ class Shard:
             now = max(now, clock_ms - self._clock_lead_ms)
         return now
 
-    def _instants(self, times_ms: Floats) -> list[int]:
-        """Where to split a micro-batch that covers several instants. Only windows need to see them."""
-        if self._evaluator.options.aggregate == "linear":
-            return []
-        known = times_ms[np.isfinite(times_ms)]
-        ends = np.flatnonzero(np.diff(known) > 0.0) + 1
-        if len(ends) > MAX_INSTANTS:
-            ends = ends[np.linspace(0, len(ends) - 1, MAX_INSTANTS).astype(np.int64)]
-        return [int(end) for end in ends]
-
     def _stream_numbers(self, names: Names) -> Ints:
         """The number of each row's stream. New streams get the next numbers."""
         codes, distinct = pd.factorize(np.array(names, dtype=object))
@@ -167,6 +166,7 @@ class Shard:
             "clock_lead_ms": self._clock_lead_ms,
             "clock_ms": self._clock_ms,
             "invalid": sorted(self._reported_invalid),
+            "rows": self._rows,
         }
         return pack(header, {"fingerprints": self._weights.fingerprints, **self._evaluator.snapshot()})
 
@@ -176,11 +176,11 @@ def known_streams(state: bytes | None) -> list[str]:
     return [] if state is None else list(read_header(state)["streams"])
 
 
-def _answer_frame(ids: NDArray[Any], answers: Answers, now: float) -> pd.DataFrame:
+def _answer_frame(ids: NDArray[Any], answers: Answers) -> pd.DataFrame:
     """The answers as rows. An extreme since a landmark in the future has no value and no row."""
     found = _frame(
         ids[answers.query],
-        now,
+        answers.at,
         answers.value,
         answers.drift,
         answers.error_bound,
@@ -192,7 +192,7 @@ def _answer_frame(ids: NDArray[Any], answers: Answers, now: float) -> pd.DataFra
 
 def _frame(
     ids: NDArray[Any],
-    at: float,
+    at: float | Floats,
     value: Floats | None = None,
     drift: Floats | None = None,
     error_bound: Floats | None = None,
@@ -203,7 +203,7 @@ def _frame(
     return pd.DataFrame(
         {
             "query": ids,
-            "at": np.full(len(ids), at),
+            "at": np.broadcast_to(np.asarray(at), len(ids)).copy(),
             "value": missing if value is None else value,
             "drift": missing if drift is None else drift,
             "error_bound": missing if error_bound is None else error_bound,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +14,11 @@ class ShardCounts:
     - ``evaluated``: queries evaluated; ``guessed``: those of them with silent streams.
     - ``judged``: evaluations that could check the previous answer; ``hits``: those that found it within its bound;
       ``expected``: the hits that the confidence asks for.
+    - ``missed``: evaluations after the deadline of the answer before.
     - ``audited``: ticks covered by random audits; ``within``: those of them within the bound; ``asked``: those that the
       confidence asks for.
+    - ``used``, ``out_of_order``, ``invalid``: rows by what became of them; their sum is the input.
+    - ``all_used``, ``all_out_of_order``, ``all_invalid``: the same, since the query's first micro-batch.
     """
 
     queries: int = 0
@@ -28,6 +31,17 @@ class ShardCounts:
     audited: float = 0.0
     within: float = 0.0
     asked: float = 0.0
+    missed: int = 0
+    used: int = 0
+    out_of_order: int = 0
+    invalid: int = 0
+    all_used: int = 0
+    all_out_of_order: int = 0
+    all_invalid: int = 0
+
+    def without_rows(self) -> ShardCounts:
+        """The same counts without the rows, for a shard whose rows another shard counts."""
+        return replace(self, **dict.fromkeys(_ROWS, 0))
 
     @classmethod
     def together(cls, parts: Iterable[ShardCounts]) -> ShardCounts:
@@ -38,3 +52,6 @@ class ShardCounts:
         """
         counts = list(parts)
         return cls(*(sum(getattr(part, field.name) for part in counts) for field in fields(cls)))
+
+
+_ROWS = tuple(field.name for field in fields(ShardCounts) if field.name.endswith(("used", "out_of_order", "invalid")))

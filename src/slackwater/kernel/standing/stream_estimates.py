@@ -29,6 +29,9 @@ _GAPS = 15  # the tick period is the median of this many gaps
 class StreamEstimates:
     """Takes in rows tick by tick and keeps each stream's newest value, or its best guess while the stream is silent.
 
+    ``values`` are these values; zero for a stream that never had a row. The history has the last known values, without
+    guesses. ``period`` is the usual time between two ticks.
+
     A tick costs the rows that came plus the estimates that are due. The state takes about 40·k bytes per stream; 24·k
     of them are in the snapshot.
     """
@@ -37,9 +40,10 @@ class StreamEstimates:
         self._method, self._options = method, options
         self.estimator = StreamEstimator(streams, options.k, options.t_max)
         self.normality = NormalityWatch(streams)
-        self.history = History(streams, options.k + 1, options.window or 0.0)
+        self.history = History(streams, options.k + 1)
         self.correlation = independent(streams)
         self.silent = np.zeros(streams, dtype=np.bool_)
+        self.values = np.zeros(streams)
         self.now = -np.inf
         self.period = 0.0
         self._gaps: deque[float] = deque(maxlen=_GAPS)
@@ -47,10 +51,10 @@ class StreamEstimates:
         self._spans: tuple[float, float] | None = None  # cached until an estimate changes
 
     @property
-    def values(self) -> Floats:
-        """Every stream's value at the newest tick. Zero for a stream that never had a row."""
-        newest: Floats = self.history.values[-1]
-        return newest
+    def final(self) -> float:
+        """The newest time at which no row of a stream that is not silent can change a value any more."""
+        active = self.estimator.seen & ~self.silent
+        return float(self.estimator.last_time[active].min()) if np.any(active) else -np.inf
 
     @property
     def tick(self) -> int:
@@ -83,11 +87,13 @@ class StreamEstimates:
         self._spans = None
         more = max(streams - len(self.silent), 0)
         self.silent = np.concatenate([self.silent, np.zeros(more, dtype=np.bool_)])
+        self.values = np.concatenate([self.values, np.zeros(more)])
 
-    def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> tuple[bool, bool]:
+    def absorb(self, now: float, streams: Ints, times: Floats, values: Floats) -> tuple[Ints, bool, bool]:
         """Take in the rows of one tick. A ``now`` before the newest tick counts as the newest tick.
 
-        :return: whether a stream had its first row, and whether a silent stream returned.
+        :return: the positions of the rows taken, whether a stream had its first row, and whether a silent stream
+            returned.
         """
         now = max(now, self.now)
         if now > self.now and np.isfinite(self.now):
@@ -95,7 +101,7 @@ class StreamEstimates:
             self.period = median(self._gaps)
         self.now = now
         seen_before = np.count_nonzero(self.estimator.items)
-        self.estimator.observe(streams, times, values)
+        taken = self.estimator.observe(streams, times, values)
         appeared = np.count_nonzero(self.estimator.items) != seen_before
         silent = interruptions.interrupted(self.estimator, now, self._options.patience)
         returned = bool(np.any(self.silent & ~silent))
@@ -104,12 +110,17 @@ class StreamEstimates:
             self._spans = None
         if self.history.ticks % _TICKS_PER_NORMALITY_TEST == 0:
             self.normality.step(self.estimator)
-        guesses = interruptions.best_guess(self.estimator, now, silent, self._trusted_drift())
-        self.history.append(now, guesses if np.all(self.estimator.seen) else np.nan_to_num(guesses))
+        self.history.append(now, np.nan_to_num(self.estimator.last_value))
+        self._guess()
         self._update_correlation()
-        return appeared, returned
+        return taken, appeared, returned
 
-    def _trusted_drift(self) -> Floats:
+    def _guess(self) -> None:
+        guesses = interruptions.best_guess(self.estimator, self.now, self.silent, self.trusted_drift())
+        self.values = np.nan_to_num(guesses)
+
+    def trusted_drift(self) -> Floats:
+        """The drift that silent streams are believed to follow."""
         drift = self.estimator.drift
         if not self._method.ignores_doubtful_drift or not np.any(self.silent):
             return drift
@@ -152,6 +163,7 @@ class StreamEstimates:
         self._spans = None
         self.history.resume(without_prefix("history.", snapshot))
         self.normality.resume(without_prefix("normality.", snapshot))
+        self._guess()
 
 
 def _sorted_median(ordered: Floats) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from slackwater.errors import InvalidOption
-from slackwater.kernel.standing.queries import QuerySet
+from slackwater.kernel.standing.queries import Members, QuerySet
 from slackwater.promises import Precision
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,13 @@ class ShardWeights:
     ``fingerprints`` has two numbers per query: one for its id, one for its weights, bound and confidence.
     """
 
-    def __init__(self, frame: pd.DataFrame, within: str | float | None, confidence: str | float | None) -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        within: str | float | None,
+        confidence: str | float | None,
+        members: Members = "all",
+    ) -> None:
         frame = frame.dropna(subset=["query", "stream", "weight"])
         frame = frame[np.isfinite(frame["weight"].to_numpy(dtype=np.float64))]
         rows, ids = pd.factorize(frame["query"], sort=True)
@@ -46,13 +52,14 @@ class ShardWeights:
         names = np.asarray(ids)
         self.invalid: NDArray[Any] = names[~valid]
         self.streams = [str(name) for name in streams]
-        self.queries = QuerySet.of(
+        queries = QuerySet.of(
             names[valid],
             matrix,
             np.array([promise.bound for promise in valid_promises], dtype=np.float64),
             np.array([promise.confidence for promise in valid_promises], dtype=np.float64),
             np.array([promise.relative for promise in valid_promises], dtype=np.bool_),
         )
+        self.queries = replace(queries, members=members)
         self.fingerprints = _fingerprints(self.queries, self.streams)
         self._over: tuple[list[str], QuerySet] | None = None
 
@@ -80,13 +87,16 @@ def group_weights(
 ) -> ShardWeights:
     """One query per group over all its members, given as ``member_name``s. For an average, weights are divided by n.
 
+    A stream is a member from its first row on.
+
     >>> names = [member_name("a", "s0"), member_name("a", "s1")]
     >>> group_weights(names, 1.0, True, 2.0, 0.9).queries.weights.toarray()
     array([[0.5, 0.5]])
     """
     frame = pd.DataFrame({"query": [name.partition(MEMBER_SEPARATOR)[0] for name in members], "stream": members})
     count = frame.groupby("query")["stream"].transform("size") if average else 1
-    return ShardWeights(frame.assign(weight=weight / count), within, confidence)
+    kind: Members = "average" if average else "sum"
+    return ShardWeights(frame.assign(weight=weight / count), within, confidence, kind)
 
 
 def match_queries(now: Fingerprints, before: Fingerprints) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -61,7 +61,7 @@ def with_drop_ratio(
     :param location: a folder that the driver and all executors see. Default: ``spark.slackwater.location``, else the
         folder of the checkpoints, else (on ``local[*]`` only) a temporary folder.
 
-    It costs one small job per micro-batch and an aggregate over every row. It cannot keep the promise for a stream
+    It costs a little planning per micro-batch and an aggregate over every row. It cannot keep the promise for a stream
     whose lateness grows faster than it can learn, or where ``max_wait`` forbids the wait; ``report`` then says so.
     """
     if invalid not in (None, "exclude", "keep"):

@@ -10,7 +10,6 @@ from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from slackwater.spark.completeness.control_row import CONTROL_PREFIX
 from slackwater.spark.completeness.histogram import Cells, decode_cells
 from slackwater.spark.completeness.report import CompletenessReport, completeness_report_of
 from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX
@@ -24,6 +23,7 @@ from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, Seri
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.results import results_of
+from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.watching.point import Point
 from slackwater.watching.series import About
@@ -126,13 +126,13 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     ) -> BatchOutcome | None:
         """Count the rows of a micro-batch, unless another heartbeat than the query's own judged them."""
         spec = tracker.spec
-        reference_us, sample_from_us, chosen_at_us = _control(spec, progress)
-        reference_ms = _ms(reference_us)
+        control = ControlLine.of(metrics["control_us"])
+        reference_ms = _known_ms(control.reference_us)
         cells = decode_cells(
             ((cell["item"], cell["count"]) for cell in metrics["cells"] or []),
             bool(spec.sources),
             metrics.get("rows"),
-            sample_from_us - (reference_us or 0),
+            control.sample_from_us - (0 if reference_ms is None else control.reference_us),
         )
         if cells.rows and _judged_by_an_older(offset, reference_ms):
             tracker.skip_batch(progress.batchId)
@@ -146,7 +146,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 spec.mailbox.folder,
             )
             return None
-        chosen_at_ms = _ms(chosen_at_us)
+        chosen_at_ms = _known_ms(control.chosen_at_us)
         return tracker.on_batch(_observation(spec, offset, reference_ms, chosen_at_ms, cells, progress, metrics))
 
     def _publish(self, decided_now: CompletenessTracker) -> None:
@@ -181,17 +181,6 @@ def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> H
             if spec.mailbox.was_announced(offset.epoch):
                 return offset
     return None
-
-
-def _control(spec: CompletenessSpec, progress: StreamingQueryProgress) -> tuple[int | None, int, int | None]:
-    """What the control row had for this micro-batch.
-
-    The reference of the histogram, where its sample begins, and the clock at which the heartbeat was chosen.
-    """
-    metrics = progress.observedMetrics.get(CONTROL_PREFIX + spec.name)
-    if metrics is None:
-        return None, 0, None
-    return metrics["reference_us"], metrics["sample_from_us"], metrics["chosen_at_us"]
 
 
 def _judged_by_an_older(offset: HeartbeatOffset, reference_ms: float | None) -> bool:
@@ -274,3 +263,7 @@ def _entry(tracker: CompletenessTracker, outcome: BatchOutcome, progress: Stream
 
 def _ms(us: int | None) -> float | None:
     return None if us is None else us / 1000.0
+
+
+def _known_ms(us: int) -> float | None:
+    return us / 1000.0 if us > UNKNOWN_US else None

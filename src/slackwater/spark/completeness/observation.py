@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.names import quoted
-from slackwater.spark.completeness.control_row import Control, control_row
+from slackwater.spark.completeness.control_row import Control, control_row, known
 from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.heartbeat_stream import with_heartbeats
 from slackwater.spark.completeness.histogram import cell_column, count_cells, is_valid, named_sources
@@ -56,14 +56,11 @@ def _marked(
 
     ``observe`` copies every row, so the result has no column that is not needed above it.
     """
-    marked = events.select(
-        "*",
-        F.unix_micros(F.col(quoted(spec.event_time))).alias(EVENT_US),
-        control_row(spark, spec.mailbox, spec.name).alias(CONTROL),
-    )
+    row = control_row(spark, spec.mailbox)
+    marked = events.select("*", F.unix_micros(F.col(quoted(spec.event_time))).alias(EVENT_US), row.alias(CONTROL))
     event, control = F.col(EVENT_US), F.col(CONTROL)
     now_us = control[Control.NOW]
-    metrics: list[Column] = []
+    metrics: list[Column] = [row.alias("control_us")]
     unset_clock = (event >= 0) & (event < DAY_US)
     arrived, impossible = now_us, unset_clock
     if arrival is not None:
@@ -75,11 +72,11 @@ def _marked(
         marked = marked.withColumn(CLOCK_US, F.when(has_clock & (arrived <= now_us + DAY_US), arrived))
         metrics.append(F.max(CLOCK_US).alias("clock_us"))
     # In the first micro-batch there is no reference: rows are measured from their own arrival.
-    margin = event - F.coalesce(control[Control.REFERENCE], arrived)
+    margin = event - F.coalesce(known(control[Control.REFERENCE]), arrived)
     plausible = event <= arrived + DAY_US
     sampled = (event >= control[Control.SAMPLE_FROM]) & plausible
     cell = cell_column(event, margin, plausible & ~impossible, sampled, spec.sources)
-    marked = marked.withColumns({CELL: cell, HEARTBEAT_US: control[Control.HEARTBEAT]})
+    marked = marked.withColumns({CELL: cell, HEARTBEAT_US: known(control[Control.HEARTBEAT])})
     if late is not None:
         marked = marked.withColumn(late, late_reason(event, arrived, impossible, F.col(HEARTBEAT_US)))
     metrics += count_cells(F.col(CELL), spec.sources, spark.version)

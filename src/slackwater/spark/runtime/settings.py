@@ -19,6 +19,7 @@ class Setting(Enum):
     MAX_WAIT = "spark.slackwater.maxWait"
     MIN_WAIT = "spark.slackwater.minWait"
     IDLE_AFTER = "spark.slackwater.idleAfter"
+    CONTROL_ROW = "spark.slackwater.controlRow"
 
 
 def setting(spark: SparkSession, key: Setting) -> str | None:

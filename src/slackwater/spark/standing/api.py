@@ -76,7 +76,9 @@ def standing(
 
     Every row goes to every shard. A shard writes its whole state (about 50 bytes per query and 24·k bytes per stream)
     to Spark's state store in every micro-batch. Within a micro-batch rows are taken in the order of their times. A row
-    is left out if it is not newer than the newest row of its stream, or is stamped more than an hour after the clock.
+    is out of order if it is not newer than the newest row of its stream. It is invalid without a key or a finite time
+    and value, or if it is stamped more than an hour after the clock. Both are left out and counted:
+    input = used + out of order + invalid.
     """
     require_stream(values, "values")
     require_columns(values, key=key, event_time=event_time, value=value)
@@ -93,11 +95,11 @@ def standing(
     table, id_type = readable_weights(
         spark, weights, WeightsTable("", query, key, weight, within, confidence, count), spec.name, location
     )
-    rows = values.where(F.col(quoted(key)).isNotNull()).select(
+    rows = values.select(
         every_shard(count), F.col(quoted(key)).cast("string").alias("stream"), *time_and_value(event_time, value)
     )
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), _clock_file)
-    return evaluate(rows, ticks, StandingStep(table, options, StructField(query, id_type)), spec)
+    return evaluate(rows, ticks, StandingStep(table, options, StructField(query, id_type), copied_rows=True), spec)
 
 
 def evaluator_options(

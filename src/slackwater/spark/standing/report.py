@@ -7,7 +7,7 @@ from typing import Any
 
 from slackwater.control.ledger import Ledger
 from slackwater.units import percent
-from slackwater.watching.precision import PrecisionCounts
+from slackwater.watching.precision import FATES, PrecisionCounts
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import promise_text
@@ -26,7 +26,7 @@ class PrecisionReport:
 
     @property
     def ledger(self) -> Ledger:
-        """Empty: a precision promise does not count rows."""
+        """Empty: the rows of a precision promise are in ``counts``."""
         return Ledger()
 
     @property
@@ -49,8 +49,10 @@ class PrecisionReport:
             "fidelity": self.counts.fidelity,
             "hit_ratio": self.counts.hit_ratio,
             **{
-                word: getattr(self.counts, word) for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
+                word: getattr(self.counts, word)
+                for word in ("queries", "evaluated", "deferred", "guessed", "withheld", "missed")
             },
+            "rows": {word: getattr(self.counts, word) for word in ("input", *FATES)},
             "recent": series_json(self.series),
         }
 
@@ -66,6 +68,9 @@ class PrecisionReport:
                 f"  queries     {counts.queries:,}, {counts.withheld:,} of them withheld",
                 f"  evaluated   {counts.evaluated:,} ({counts.guessed:,} with silent streams), "
                 f"{counts.deferred:,} deferred",
+                f"  deadlines   {counts.missed:,} missed",
+                f"  ledger      {counts.input:,} rows = {counts.used:,} used + {counts.out_of_order:,} out of order + "
+                f"{counts.invalid:,} invalid",
                 *series_lines(self.series),
             ]
         )

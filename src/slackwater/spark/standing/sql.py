@@ -167,7 +167,7 @@ def _group_rows(events: DataFrame, shape: StandingShape, key: str | None, time: 
     position = (F.pmod(F.xxhash64(group), shards) + 1).cast("int")
     shard = F.element_at(F.array(*(F.lit(key) for key in shard_keys(shards))), position)
     member = F.lit("") if key is None else F.col(quoted(key)).cast("string")
-    return events.where(member.isNotNull()).select(
+    return events.select(
         shard.alias("shard"),
         F.concat(group, F.lit(MEMBER_SEPARATOR), member).alias("stream"),
         *time_and_value(time, shape.value),

@@ -5,6 +5,7 @@ The line has a constant length, because Spark reads the file again in every micr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 UNKNOWN_US = -9_000_000_000_000_000_000
@@ -29,13 +30,27 @@ class ControlLine:
     sample_from_us: int = NEVER_US
     chosen_at_us: int = UNKNOWN_US
 
+    @classmethod
+    def of(cls, numbers: Sequence[int]) -> ControlLine:
+        """The inverse of ``numbers``; further numbers are ignored.
+
+        >>> ControlLine.of([5, 6, 7, 8, 9])
+        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8)
+        """
+        return cls(*numbers[: len(fields(cls))])
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The fields in order."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
     def text(self) -> str:
         """The line for the file.
 
         >>> len(ControlLine().text())
         84
         """
-        return " ".join(f"{getattr(self, field.name):+0{WIDTH}d}" for field in fields(self)) + "\n"
+        return " ".join(f"{number:+0{WIDTH}d}" for number in self.numbers) + "\n"
 
     @classmethod
     def parse(cls, text: str) -> ControlLine:

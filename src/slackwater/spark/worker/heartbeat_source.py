@@ -17,6 +17,7 @@ from slackwater.control.policy import Policy
 from slackwater.errors import PromiseConflict
 from slackwater.spark.worker.available_now import ReportWait, SupportsTriggerAvailableNow
 from slackwater.spark.worker.control_line import UNKNOWN_US
+from slackwater.spark.worker.driver_link import ControlMessage, DriverLink
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.units import MS_US
@@ -37,10 +38,14 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
     :param column: the event-time column.
     :param state: what the query's state is made of. It is kept in the offsets: a checkpoint with another value is
         refused, because Spark itself compares only the columns of the state.
+    :param driver: the socket of the driver, if it keeps the control row; else micro-batches read the file.
     """
 
-    def __init__(self, folder: str, columns: list[str], column: str, state: dict[str, str]) -> None:
+    def __init__(
+        self, folder: str, columns: list[str], column: str, state: dict[str, str], driver: str | None = None
+    ) -> None:
         self._mailbox = Mailbox(Path(folder))
+        self._driver = None if driver is None else DriverLink(driver)
         self._columns = columns
         self._column = column
         self._state = state
@@ -53,7 +58,8 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         self._report_wait = ReportWait(self._mailbox)
 
     def initialOffset(self) -> dict[str, Any]:
-        self._mailbox.reset_unless_live()
+        if self._mailbox.reset_unless_live():
+            self._tell_driver(reset=True)
         return HeartbeatOffset(uuid.uuid4().hex, state=self._state).as_json()
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
@@ -64,6 +70,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         chosen = None if offer is None else offer.heartbeat_for(at.epoch, time.time() * 1000.0)
         # What was read for the micro-batch before this one is the watermark now: it judges the rows.
         self._write_control(at, chosen)
+        self._tell_driver()
         # A policy is used once: its heartbeat would go on rising with the clock, and each rise is a micro-batch.
         if offer is None or chosen is None or offer.policies == self._used_policies:
             return iter([]), start
@@ -102,6 +109,11 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         elif line.heartbeat_us <= UNKNOWN_US and offer is not None:
             self._mailbox.write_control(None, offer.clock_ms, sample_cells, chosen_at_ms)
 
+    def _tell_driver(self, reset: bool = False) -> None:
+        """Put the control row in force before Spark plans the micro-batch."""
+        if self._driver is not None:
+            self._driver.put(ControlMessage(str(self._mailbox.folder), self._mailbox.read_control(), reset))
+
     def _rows(self, offset: HeartbeatOffset) -> Iterator[tuple[Any, ...]]:
         assert offset.heartbeat_ms is not None
         at = dt.datetime.fromtimestamp((offset.heartbeat_ms - BELOW_MS) / 1000, dt.UTC)
@@ -123,4 +135,7 @@ class HeartbeatSource(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> HeartbeatReader:
         options = self.options
-        return HeartbeatReader(options["folder"], list(schema.names), options["column"], json.loads(options["state"]))
+        state = json.loads(options["state"])
+        return HeartbeatReader(
+            options["folder"], list(schema.names), options["column"], state, options.get("driver") or None
+        )

@@ -140,11 +140,13 @@ class Mailbox:
         if not self.control_path.exists() or len(self.control_path.read_text()) != len(ControlLine().text()):
             self.write_control(None)
 
-    def reset_unless_live(self) -> None:
+    def reset_unless_live(self) -> bool:
         """A query starts from nothing: forget the heartbeat, unless another query is running under it."""
-        if not json.loads(self._live_path.read_text()):
-            self.write_control(None)
-            self.heartbeat_path.unlink(missing_ok=True)
+        if json.loads(self._live_path.read_text()):
+            return False
+        self.write_control(None)
+        self.heartbeat_path.unlink(missing_ok=True)
+        return True
 
     def write_snapshot(self, query_id: str, snapshot: dict[str, Any]) -> None:
         """Keep what the controller of one query has learned."""

@@ -54,11 +54,15 @@ def _group_weights(groups: GroupWeights, members: tuple[str, ...]) -> ShardWeigh
 
 @dataclass(frozen=True, slots=True)
 class StandingStep:
-    """What every shard of a standing query shares. ``query`` is the column with the query's id."""
+    """What every shard of a standing query shares. ``query`` is the column with the query's id.
+
+    ``copied_rows`` says that every shard gets every row; then only the first one counts them.
+    """
 
     weights: WeightsSource
     options: EvaluatorOptions
     query: StructField
+    copied_rows: bool = False
 
     @property
     def schema(self) -> StructType:
@@ -77,14 +81,15 @@ class StandingStep:
     def run(self, number: int, parts: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         """Evaluate shard ``number``: yield its answers, then one row with its counts.
 
-        Rows have the columns ``stream``, ``at_us``, ``value`` and ``clock_ms``; a tick of the clock has no stream.
+        Rows have the columns ``stream``, ``at_us``, ``value`` and ``clock_ms``. Only a tick of the clock has the last
+        one, and it has no other. A row without a stream is invalid.
         """
         settle_worker()
         frame = pd.concat(list(parts), ignore_index=True)
-        rows = frame[frame["stream"].notna()]
+        rows = frame[frame["clock_ms"].isna()]
         names = rows["stream"].to_numpy(dtype=object)
         before = from_text(state.get[0]) if state.exists else None
-        streams = list(dict.fromkeys([*known_streams(before), *names]))
+        streams = list(dict.fromkeys([*known_streams(before), *names[pd.notna(names)]]))
         shard = Shard(self.weights.shard(number, streams), self.options, number, before)
         clock_ms = frame["clock_ms"].max()
         answers = shard.tick(
@@ -96,7 +101,7 @@ class StandingStep:
         state.update((as_text(shard.state()),))
         if len(answers):
             yield self._answer_rows(answers)
-        yield self._counts_row(shard.counts)
+        yield self._counts_row(shard.counts.without_rows() if self.copied_rows and number else shard.counts)
 
     def _answer_rows(self, answers: pd.DataFrame) -> pd.DataFrame:
         rows = answers.rename(columns={"query": self.query.name})
