@@ -9,10 +9,10 @@ from slackwater.spark.worker.heartbeat_source import HeartbeatReader
 from slackwater.spark.worker.mailbox import Mailbox, Offer
 
 
-def live_clock(*steps: tuple[float, float]) -> LiveClock:
+def live_clock(*steps: tuple[float, float], took: float = 0.0) -> LiveClock:
     clock = LiveClock()
     for at, wall in steps:
-        clock.observe(at, wall)
+        clock.observe(at, wall, took)
     return clock
 
 
@@ -31,6 +31,14 @@ def test_clock_does_not_run_on_after_a_restart_or_a_stall() -> None:
     live = live_clock((1000.0, 1000.0), (2000.0, 2000.0))
     policy = Policy(clock=2000.0, wall=2000.0, heartbeat=1500.0, reach=live.reach)
     assert policy.heartbeat_at(60_000.0) == 1500.0
+
+
+def test_clock_runs_on_through_batches_that_suddenly_take_longer() -> None:
+    """Back to back, a decision is used when its own batch and the next one have ended."""
+    step, slow = 1000.0, 2.0
+    live = live_clock((1000.0, 1000.0), (2000.0, 2000.0), took=slow * step)
+    policy = Policy(clock=2000.0, wall=2000.0, heartbeat=1500.0, reach=live.reach)
+    assert policy.clock_at(policy.wall + 2 * slow * step) == policy.clock + 2 * slow * step
 
 
 def test_policy_survives_json() -> None:
