@@ -17,7 +17,7 @@ from slackwater.control.policy import Policy
 from slackwater.errors import PromiseConflict
 from slackwater.spark.worker.control_line import UNKNOWN_US
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
-from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.spark.worker.mailbox import Mailbox, Offer
 from slackwater.units import MS_US
 
 FORMAT = "slackwater_heartbeats"
@@ -44,6 +44,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         self._state = state
         self._announced = False
         self._used_policies: dict[str, Policy] | None = None
+        self._used_batch = -1
         self._chosen_at_ms: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -57,10 +58,9 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         chosen = None if offer is None else offer.heartbeat_for(at.epoch, time.time() * 1000.0)
         # What was read for the micro-batch before this one is the watermark now: it judges the rows.
         self._write_control(at, chosen)
-        # A policy is used once: its heartbeat would go on rising with the clock, and each rise is a micro-batch.
-        if offer is None or chosen is None or offer.policies == self._used_policies:
+        if offer is None or chosen is None or self._is_spent(offer, chosen):
             return iter([]), start
-        self._used_policies, self._chosen_at_ms = offer.policies, chosen.clock_ms
+        self._chosen_at_ms = chosen.clock_ms
         if not chosen.rises_above(at):
             return iter([]), start
         return self._rows(chosen), {**chosen.as_json(), "state": self._state}
@@ -70,6 +70,16 @@ class HeartbeatReader(SimpleDataSourceStreamReader):
         self._refuse_other_state(before)
         self._write_control(before, None)
         return self._rows(after) if after.rises_above(before) else iter([])
+
+    def _is_spent(self, offer: Offer, chosen: HeartbeatOffset) -> bool:
+        """Whether the policy was used before, and a micro-batch without rows has been reported since.
+
+        Its heartbeat would go on rising with the clock, and each rise starts a micro-batch. While the report of a
+        micro-batch is still on its way, the policy is used again.
+        """
+        if offer.policies != self._used_policies:
+            self._used_policies, self._used_batch = offer.policies, chosen.batch
+        return chosen.batch != self._used_batch
 
     def _refuse_other_state(self, start: HeartbeatOffset) -> None:
         before = start.state or self._state
