@@ -16,7 +16,7 @@ export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VEN
 endif
 
 .PHONY: demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
-        bench-overhead bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots demo-screen
+        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots demo-screen
 
 demo: setup          ## a real Spark query keeps DRATIO 1% where guesses fail (three minutes)
 	@$(BIN)/slackwater demo
@@ -82,6 +82,11 @@ wheel: $(READY)      ## build dist/*.whl
 
 bench-overhead: setup  ## what the one-line promise costs
 	@$(BIN)/python benchmarks/overhead.py
+
+bench-freshness: setup  ## the promise against plain Spark with the best constant delay, on live streams (some hours)
+	@$(BIN)/python benchmarks/freshness.py --keep bench-results/freshness.jsonl --together 3 --rates 1000 --ratios 5%,1%,0.1% --seconds 600
+	@$(BIN)/python benchmarks/freshness.py --keep bench-results/freshness.jsonl --rates 10000,50000 --traces none --ratios 5%,1%
+	@$(BIN)/python benchmarks/freshness.py --keep bench-results/freshness.jsonl --rates 10000,50000 --traces none --ratios 0.1% --seconds 600
 
 bench-standing: setup  ## a million standing aggregates: deferred against naive
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/standing.py

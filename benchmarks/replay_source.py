@@ -1,8 +1,9 @@
-"""A streaming source that replays recorded arrivals, for the load shedding benchmark.
+"""A streaming source that replays recorded arrivals, for benchmarks.
 
 Row *i* becomes available at ``start + arrivals[i]``. Its columns are ``id``, ``arrived`` and ``value``; ``value`` is
-computed from ``id``, so a run can be repeated exactly. The arrivals are a sorted NumPy array of seconds, in a file that
-driver and executors can read.
+computed from ``id``, so a run can be repeated exactly. With lateness there is an event time too: ``ts`` is
+``arrived − lateness[i]``. Arrivals (sorted) and lateness are NumPy arrays of seconds, in files that driver and
+executors can read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ FORMAT = "slackwater_replay"
 SCHEMA = "id bigint, arrived timestamp, value double"
 
 
+def load_us(path: str, start_us: int = 0) -> NDArray[np.int64]:
+    """A file of seconds, as microseconds after ``start_us``."""
+    return np.asarray(start_us + np.rint(np.load(path) * 1e6), dtype=np.int64)
+
+
 @dataclass
 class _Rows(InputPartition):
     first: int
@@ -33,8 +39,11 @@ class _Rows(InputPartition):
 
 
 class _ReplayReader(DataSourceStreamReader):
-    def __init__(self, path: str, start_us: int, partitions: int, rows_per_batch: int | None) -> None:
+    def __init__(
+        self, path: str, lateness_path: str | None, start_us: int, partitions: int, rows_per_batch: int | None
+    ) -> None:
         self._path = path
+        self._lateness_path = lateness_path
         self._start_us = start_us
         self._partitions = partitions
         self._rows_per_batch = rows_per_batch
@@ -42,7 +51,7 @@ class _ReplayReader(DataSourceStreamReader):
 
     def _arrivals_us(self) -> NDArray[np.int64]:
         if self._loaded_us is None:  # not a cached_property: its lock cannot be pickled on Python 3.11
-            self._loaded_us = np.asarray(self._start_us + np.load(self._path) * 1e6, dtype=np.int64)
+            self._loaded_us = load_us(self._path, self._start_us)
         return self._loaded_us
 
     def initialOffset(self) -> dict[str, int]:
@@ -63,30 +72,33 @@ class _ReplayReader(DataSourceStreamReader):
         assert isinstance(partition, _Rows)
         ids = np.arange(partition.first, partition.last, dtype=np.int64)
         arrived = self._arrivals_us()[partition.first : partition.last]
-        yield pa.record_batch(
-            [
-                pa.array(ids),
-                pa.array(arrived).cast(pa.timestamp("us", tz="UTC")),
-                pa.array((ids * 7919 % 1000).astype(np.float64)),
-            ],
-            names=["id", "arrived", "value"],
-        )
+        micros = pa.timestamp("us", tz="UTC")
+        columns = {
+            "id": pa.array(ids),
+            "arrived": pa.array(arrived).cast(micros),
+            "value": pa.array((ids * 7919 % 1000).astype(np.float64)),
+        }
+        if self._lateness_path is not None:
+            lateness = load_us(self._lateness_path)[partition.first : partition.last]
+            columns["ts"] = pa.array(arrived - lateness).cast(micros)
+        yield pa.record_batch(list(columns.values()), names=list(columns))
 
 
 class ReplaySource(DataSource):
-    """``format("slackwater_replay")`` with ``path``, ``start_us``, ``partitions`` and ``rows_per_batch``."""
+    """``format("slackwater_replay")``; its options are ``replay``'s, with the file of arrivals as ``path``."""
 
     @classmethod
     def name(cls) -> str:
         return FORMAT
 
     def schema(self) -> str:
-        return SCHEMA
+        return SCHEMA + (", ts timestamp" if "lateness_path" in self.options else "")
 
     def streamReader(self, schema: object) -> _ReplayReader:
         rows_per_batch = self.options.get("rows_per_batch")
         return _ReplayReader(
             self.options["path"],
+            self.options.get("lateness_path"),
             int(self.options["start_us"]),
             int(self.options.get("partitions", "2")),
             None if rows_per_batch is None else int(rows_per_batch),
@@ -94,16 +106,24 @@ class ReplaySource(DataSource):
 
 
 def replay(
-    spark: SparkSession, arrivals_s: Path, start_us: int, partitions: int = 2, rows_per_batch: int | None = None
+    spark: SparkSession,
+    arrivals_s: Path,
+    start_us: int,
+    partitions: int = 2,
+    rows_per_batch: int | None = None,
+    lateness_s: Path | None = None,
 ) -> DataFrame:
     """The rows of an arrivals file (``.npy``, sorted seconds) as a stream that begins at ``start_us``.
 
-    A micro-batch reads all available rows, or at most ``rows_per_batch`` of them.
+    A micro-batch reads all available rows, or at most ``rows_per_batch`` of them. With a file of lateness the rows have
+    the column ``ts``.
     """
     # Python workers cannot import this folder's modules, so the class travels with the query.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     spark.dataSource.register(ReplaySource)
     options = {"path": str(arrivals_s), "start_us": str(start_us), "partitions": str(partitions)}
+    if lateness_s is not None:
+        options["lateness_path"] = str(lateness_s)
     if rows_per_batch is not None:
         options["rows_per_batch"] = str(rows_per_batch)
     return spark.readStream.format(FORMAT).options(**options).load()

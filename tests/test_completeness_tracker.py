@@ -52,6 +52,21 @@ def test_before_the_first_heartbeat_nothing_is_late() -> None:
     assert tracker.ledger == Ledger(on_time=3, invalid=2)
 
 
+def test_rows_before_the_first_heartbeat_are_measured_from_the_clock_before_them() -> None:
+    """The length of a micro-batch is no lateness, whatever clock the policies before the first heartbeat had."""
+
+    def after(chosen_at_ms: float | None) -> CompletenessTracker:
+        tracker = CompletenessTracker(spec(), "q", "e")
+        tracker.on_batch(report(0, [-5.0, -4.0, -3.0]))
+        second = report(1, list(-np.linspace(0, 3000, 400)))
+        tracker.on_batch(dataclasses.replace(second, chosen_at_ms=chosen_at_ms))
+        return fed(tracker, range(2, 8))
+
+    fresh = after(NOW_MS)
+    assert fresh.heartbeat_ms is not None
+    assert after(None).policy == after(NOW_MS - 5000).policy == fresh.policy
+
+
 def test_below_the_heartbeat_is_late_and_a_tie_is_not() -> None:
     tracker = CompletenessTracker(spec(), "q", "e")
     tracker.on_batch(report(0, [-0.001, 0.0, 7.0], heartbeat_ms=NOW_MS - 500))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 import pytest
 
 from slackwater.control.disorder import DisorderController, make_method
+from slackwater.control.disorder.protocol import UNKNOWN, Batch
 from slackwater.promises import Completeness
 from slackwater.sim.spark_batches import SparkBatches, Trigger, best_constant, run_on_spark
 from slackwater.sim.streams.arrange import in_arrival_order
@@ -73,6 +76,46 @@ def test_heartbeat_judges_the_batch_after_the_one_in_which_it_was_chosen() -> No
     delay, watermarks = best_constant(trace, batches, 0.01)
     settled = slice(len(watermarks) // 2, None)
     assert np.median(watermarks[settled] - got.heartbeats[settled]) < 0.25 * delay
+
+
+class Recording:
+    """A method that notes what it observes and proposes the clock."""
+
+    name: ClassVar[str] = "recording"
+    follows_clock = True
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+
+    def observe(self, batch: Batch) -> None:
+        self.batches.append(batch)
+
+    def heartbeat(self, clock: float | None) -> float:
+        return UNKNOWN if clock is None or len(self.batches) < 3 else clock
+
+    def snapshot(self) -> dict[str, Any]:
+        return {}
+
+    def resume(self, snapshot: dict[str, Any]) -> None:
+        return
+
+
+@pytest.mark.parametrize("trigger", [EVERY_SECOND, Trigger(8_000.0), Trigger(0.0, fixed_ms=8_000.0)])
+def test_length_of_a_batch_is_not_taken_for_lateness(trigger: Trigger) -> None:
+    """Rows are measured from the clock of the batch before theirs, also before the first heartbeat."""
+    trace, method = steady(), Recording()
+    assert trace.arrivals is not None
+    batches = SparkBatches.of(trace, trigger)
+    run_on_spark(trace, DisorderController(Completeness(0.01), method), batches)
+    clocks = trace.arrivals[batches.ends - 1].tolist()
+    learned = [batch for batch in method.batches if batch.rows]
+    skipped = len(clocks) - len(learned)
+    assert 1 <= skipped <= 2, "batches that are planned before the first report"
+    for k, batch in enumerate(learned, skipped):
+        assert batch.clock == clocks[k]
+        assert batch.reference is not None
+        assert batch.reference <= batches.planned[k - 1], "the clock when the batch before it was planned"
+        assert k < 2 or batch.reference > clocks[k - 2]
 
 
 def test_stalled_stream_does_not_lose_its_backlog() -> None:

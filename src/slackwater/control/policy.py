@@ -10,8 +10,9 @@ from typing import Any
 
 REMEMBERED_BATCHES = 8
 """The steps of the arrival clock are remembered over this many batches with rows."""
-MOST_STEPS_AHEAD = 2.5
-"""The clock is extrapolated over at most this many of its longest recent steps. A decision is used two steps later."""
+MOST_STEPS_AHEAD = 2.0
+"""After its batch has ended, a decision holds for at most this many of the longest recent steps. Back to back, it is
+used when the next batch has ended too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,11 @@ class LiveClock:
     or of a backlog is not live: its next step is unknown, so it is not extrapolated at all.
 
     >>> live = LiveClock()
-    >>> live.observe(clock=1000.0, wall=1010.0)
-    >>> live.observe(clock=1500.0, wall=1510.0)
+    >>> live.observe(clock=1000.0, wall=1010.0, took=400.0)
+    >>> live.observe(clock=1500.0, wall=1510.0, took=400.0)
     >>> live.reach
-    1250.0
-    >>> live.observe(clock=1600.0, wall=9000.0)
+    1400.0
+    >>> live.observe(clock=1600.0, wall=9000.0, took=400.0)
     >>> live.reach
     0.0
     """
@@ -80,14 +81,19 @@ class LiveClock:
     def __init__(self) -> None:
         self._clocks: deque[float] = deque(maxlen=REMEMBERED_BATCHES + 1)
         self._behind = math.inf
+        self._took = 0.0
 
-    def observe(self, clock: float, wall: float) -> None:
-        """Note the arrival clock after a batch with rows that was planned at the time ``wall``."""
+    def observe(self, clock: float, wall: float, took: float) -> None:
+        """Note the arrival clock after a batch with rows, when the batch was planned and how long it took."""
         self._clocks.append(clock)
         self._behind = abs(wall - clock)
+        self._took = max(took, 0.0)
 
     @property
     def reach(self) -> float:
-        """How long after its last batch the clock is assumed to run on; 0 if it is not live."""
+        """How long after its last batch was planned the clock is assumed to run on; 0 if it is not live.
+
+        The time that the batch took is no silence of the stream: until its end nobody asked for rows.
+        """
         longest = max((after - before for before, after in pairwise(self._clocks)), default=0.0)
-        return MOST_STEPS_AHEAD * longest if self._behind <= longest else 0.0
+        return self._took + MOST_STEPS_AHEAD * longest if self._behind <= longest else 0.0

@@ -7,7 +7,7 @@ gives a heartbeat. It is the watermark of batch k + 1 and judges its rows, as Sp
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,13 +81,18 @@ class SparkBatches:
 def run_on_spark(
     trace: Trace, controller: DisorderController, batches: SparkBatches, *, report_ms: float = REPORT_MS
 ) -> Outcome:
-    """Run the controller over the trace under Spark's conditions. Every row counts, including the first."""
+    """Run the controller over the trace under Spark's conditions. Every row counts, including the first.
+
+    As on Spark, a batch that is planned before the first report teaches only the clock.
+    """
     assert trace.arrivals is not None
     heartbeats = np.full(len(batches.ends), UNKNOWN)
     causes: list[Cause] = []
     policies: deque[tuple[float, Policy | None]] = deque()
     policy: Policy | None = None
-    live, in_force, reference = LiveClock(), UNKNOWN, None
+    live, in_force = LiveClock(), UNKNOWN
+    reference: float | None = None
+    before: float | None = None
     start = 0
     for k, end in enumerate(batches.ends.tolist()):
         wall = float(batches.planned[k])
@@ -95,39 +100,35 @@ def run_on_spark(
             policy = policies.popleft()[1]
         heartbeats[k] = in_force
         rows = trace.values[start:end]
-        judged_by = reference
+        judged_by = reference if np.isfinite(in_force) else before
         if policy is not None:
             offered, reference = max(in_force, policy.heartbeat_at(wall)), policy.clock_at(wall)
         else:
             offered = in_force
         clock = float(trace.arrivals[max(end, 1) - 1])
         if end > start:
-            live.observe(clock, wall)
+            live.observe(clock, wall, float(batches.committed[k]) - wall)
             controller.raise_to(in_force)
-            batch = _reported(trace, start, end, clock, judged_by, measured=policy is not None)
-            controller.observe(replace(batch, late=int(np.count_nonzero(rows < in_force))))
+            if policy is not None:
+                controller.observe(
+                    Batch(
+                        rows,
+                        sources=None if trace.sources is None else trace.sources[start:end],
+                        clock=clock,
+                        reference=judged_by,
+                        late=int(np.count_nonzero(rows < in_force)),
+                    )
+                )
             decision = controller.decide(clock)
             decided = decision.policy(wall, live.reach)
+            before = clock
         else:
             decision = controller.decide(wall)
-            decided = decision.policy(wall, 0.0)
+            decided = None if before is None else decision.policy(wall, 0.0)
         policies.append((float(batches.committed[k]) + report_ms, decided))
         causes.append(decision.cause)
         in_force, start = offered, end
     return count(trace, batches.ends, heartbeats, causes)
-
-
-def _reported(trace: Trace, start: int, end: int, clock: float, reference: float | None, *, measured: bool) -> Batch:
-    """The rows of a micro-batch as Spark reports them.
-
-    Until the control row has a reference (``measured``), each row is measured from its own arrival.
-    """
-    assert trace.arrivals is not None
-    values = trace.values[start:end]
-    if not measured:
-        values, reference = clock - (trace.arrivals[start:end] - values), clock
-    sources = None if trace.sources is None else trace.sources[start:end]
-    return Batch(values, sources=sources, clock=clock, reference=reference)
 
 
 def best_constant(trace: Trace, batches: SparkBatches, drop_ratio: float) -> tuple[float, Floats]:

@@ -215,6 +215,7 @@ def _observation(
         clock_ms=reported_at_ms if clock_ms is None else clock_ms,
         cells=cells,
         reported_at_ms=reported_at_ms,
+        took_ms=1e3 * duration_s(progress),
         state_rows=state_rows(progress),
         source_names={
             named["source"]: named["name"] for key in ("oldest", "any_one") if (named := metrics.get(key)) is not None

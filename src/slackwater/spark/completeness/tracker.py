@@ -52,8 +52,8 @@ class BatchObservation:
 
     ``heartbeat_ms`` judged the rows (None: no heartbeat yet). ``reference_ms`` is the zero of the histogram's margins
     (None: each row was measured from its own arrival). ``clock_ms`` is the arrival clock at the end of the batch,
-    ``reported_at_ms`` the time at which it was planned, ``chosen_at_ms`` the arrival clock at which its heartbeat was
-    chosen (None: unknown).
+    ``reported_at_ms`` the time at which it was planned, ``took_ms`` how long it took from then to its commit,
+    ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen (None: unknown).
     ``source_heartbeat_ms`` is the highest heartbeat that the stream itself carried.
     """
 
@@ -67,6 +67,7 @@ class BatchObservation:
     source_names: dict[int, str] = field(default_factory=dict)
     source_heartbeat_ms: float | None = None
     chosen_at_ms: float | None = None
+    took_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,28 +177,29 @@ class CompletenessTracker:
     ) -> tuple[str, Lateness | None, tuple[tuple[str, int, float], ...]]:
         """Move the clock and learn from the rows; the cause of the decision, their lateness, the slowest sources.
 
-        Without a reference the rows were measured from their own arrivals. Their lateness is then at least the
-        effective one. An order number has no arrival of its own, so such a batch teaches only the clock.
+        A first batch teaches only the clock: its rows were measured from their own arrivals, which may be hours apart
+        where a query starts on a backlog.
         """
+        before_ms = None if math.isnan(self._clock_ms) else self._clock_ms
         self._clock_ms = observed.clock_ms if math.isnan(self._clock_ms) else max(observed.clock_ms, self._clock_ms)
         self._clock_reported_at_ms = observed.reported_at_ms
-        self._live_clock.observe(self._clock_ms, observed.reported_at_ms)
-        if observed.reference_ms is None and self.spec.numeric_order:
+        self._live_clock.observe(self._clock_ms, observed.reported_at_ms, observed.took_ms)
+        if observed.reference_ms is None:
             self.policy = Policy(self._clock_ms, observed.reported_at_ms, self.controller.heartbeat)
             return "first batch", None, ()
         cells = observed.cells
         if not len(cells.counts):
             return "too few different event times for a sampled histogram", None, ()
-        cause = self._learn_cells(observed, late)
-        reference_ms = self._clock_ms if observed.reference_ms is None else observed.reference_ms
-        behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
+        # Nothing judged the rows before the first heartbeat. A fresh one would have known the clock before them.
+        chosen_at_ms = before_ms if observed.heartbeat_ms is None else observed.chosen_at_ms
+        cause = self._learn_cells(observed, chosen_at_ms, late)
+        behind_ms = self._clock_ms - observed.reference_ms - cells.margins_us / 1000.0
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
-    def _learn_cells(self, observed: BatchObservation, late: int) -> str:
-        cells, reference_ms, chosen_at_ms = observed.cells, observed.reference_ms, observed.chosen_at_ms
-        if reference_ms is None:
-            reference_ms = chosen_at_ms = self._clock_ms
-        values = reference_ms + cells.margins_us / 1000.0
+    def _learn_cells(self, observed: BatchObservation, chosen_at_ms: float | None, late: int) -> str:
+        assert observed.reference_ms is not None
+        cells = observed.cells
+        values = observed.reference_ms + cells.margins_us / 1000.0
         order = np.argsort(values, kind="stable")
         self.controller.observe(
             Batch(
