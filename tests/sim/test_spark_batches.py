@@ -109,10 +109,14 @@ def test_length_of_a_batch_is_not_taken_for_lateness(trigger: Trigger) -> None:
     run_on_spark(trace, DisorderController(Completeness(0.01), method), batches)
     clocks = trace.arrivals[batches.ends - 1].tolist()
     learned = [batch for batch in method.batches if batch.rows]
-    skipped = len(clocks) - len(learned)
-    assert 1 <= skipped <= 2, "batches that are planned before the first report"
-    for k, batch in enumerate(learned, skipped):
-        assert batch.clock == clocks[k]
+    assert [batch.clock for batch in learned] == clocks
+    own = [k for k, batch in enumerate(learned) if batch.reference == batch.clock]
+    assert own in ([0], [0, 1]), "batches that are planned before the first report"
+    lateness = trace.arrivals - trace.values
+    for k in own:
+        rows = slice(0 if k == 0 else batches.ends[k - 1], batches.ends[k])
+        assert clocks[k] - learned[k].values == pytest.approx(lateness[rows], abs=1e-6), "from their own arrivals"
+    for k, batch in list(enumerate(learned))[len(own) :]:
         assert batch.reference is not None
         assert batch.reference <= batches.planned[k - 1], "the clock when the batch before it was planned"
         assert k < 2 or batch.reference > clocks[k - 2]

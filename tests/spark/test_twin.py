@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.control.choice import Method
-from slackwater.control.disorder import DisorderController, make_method
+from slackwater.control.disorder import Batch, DisorderController, make_method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, run
@@ -117,11 +117,14 @@ def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path
     assert tracker.ledger == ledger
     assert tracker.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
 
-    # The simulator sees rows and Spark histogram cells, so their waits differ by about the width of a cell. From
-    # the first micro-batch Spark learns only the clock.
+    # The simulator sees rows and Spark histogram cells, so their waits differ by about the width of a cell. The rows of
+    # the first micro-batch are measured from their own arrivals.
     rest = Trace("rest", trace.values[ends[0] :], trace.arrivals[ends[0] :])
     cuts = [end - ends[0] for end in ends[1:]]
     controller = DisorderController(PROMISE, make_method("budgeted-quantile", PROMISE))
+    lateness, clock = trace.arrivals[: ends[0]] - trace.values[: ends[0]], float(trace.arrivals[ends[0] - 1])
+    controller.observe(Batch(clock - lateness, clock=clock, reference=clock))
+    controller.decide(clock)
     outcome = run(rest, controller, Batches.at(rest, cuts), lag=1, hide_arrivals=True, clock_before=clocks[0])
     assert rest.arrivals is not None
     sizes = np.diff([0, *cuts])

@@ -7,7 +7,7 @@ gives a heartbeat. It is the watermark of batch k + 1 and judges its rows, as Sp
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +81,7 @@ class SparkBatches:
 def run_on_spark(
     trace: Trace, controller: DisorderController, batches: SparkBatches, *, report_ms: float = REPORT_MS
 ) -> Outcome:
-    """Run the controller over the trace under Spark's conditions. Every row counts, including the first.
-
-    As on Spark, a batch that is planned before the first report teaches only the clock.
-    """
+    """Run the controller over the trace under Spark's conditions. Every row counts, including the first."""
     assert trace.arrivals is not None
     heartbeats = np.full(len(batches.ends), UNKNOWN)
     causes: list[Cause] = []
@@ -109,16 +106,8 @@ def run_on_spark(
         if end > start:
             live.observe(clock, wall, float(batches.committed[k]) - wall)
             controller.raise_to(in_force)
-            if policy is not None:
-                controller.observe(
-                    Batch(
-                        rows,
-                        sources=None if trace.sources is None else trace.sources[start:end],
-                        clock=clock,
-                        reference=judged_by,
-                        late=int(np.count_nonzero(rows < in_force)),
-                    )
-                )
+            batch = _reported(trace, start, end, clock, judged_by, measured=policy is not None)
+            controller.observe(replace(batch, late=int(np.count_nonzero(rows < in_force))))
             decision = controller.decide(clock)
             decided = decision.policy(wall, live.reach)
             before = clock
@@ -129,6 +118,19 @@ def run_on_spark(
         causes.append(decision.cause)
         in_force, start = offered, end
     return count(trace, batches.ends, heartbeats, causes)
+
+
+def _reported(trace: Trace, start: int, end: int, clock: float, reference: float | None, *, measured: bool) -> Batch:
+    """The rows of a micro-batch as Spark reports them.
+
+    A batch that is planned before the first report has no reference. Each of its rows is measured from its own arrival.
+    """
+    assert trace.arrivals is not None
+    values = trace.values[start:end]
+    if not measured:
+        values, reference = clock - (trace.arrivals[start:end] - values), clock
+    sources = None if trace.sources is None else trace.sources[start:end]
+    return Batch(values, sources=sources, clock=clock, reference=reference)
 
 
 def best_constant(trace: Trace, batches: SparkBatches, drop_ratio: float) -> tuple[float, Floats]:

@@ -177,29 +177,32 @@ class CompletenessTracker:
     ) -> tuple[str, Lateness | None, tuple[tuple[str, int, float], ...]]:
         """Move the clock and learn from the rows; the cause of the decision, their lateness, the slowest sources.
 
-        A first batch teaches only the clock: its rows were measured from their own arrivals, which may be hours apart
-        where a query starts on a backlog.
+        Before the first report there is no reference, and rows are measured from their own arrivals. That lateness is
+        at least the effective one. An order number has no arrival of its own, so its first batch teaches only the
+        clock.
         """
         before_ms = None if math.isnan(self._clock_ms) else self._clock_ms
         self._clock_ms = observed.clock_ms if math.isnan(self._clock_ms) else max(observed.clock_ms, self._clock_ms)
         self._clock_reported_at_ms = observed.reported_at_ms
         self._live_clock.observe(self._clock_ms, observed.reported_at_ms, observed.took_ms)
-        if observed.reference_ms is None:
+        if observed.reference_ms is None and self.spec.numeric_order:
             self.policy = Policy(self._clock_ms, observed.reported_at_ms, self.controller.heartbeat)
             return "first batch", None, ()
         cells = observed.cells
         if not len(cells.counts):
             return "too few different event times for a sampled histogram", None, ()
-        # Nothing judged the rows before the first heartbeat. A fresh one would have known the clock before them.
-        chosen_at_ms = before_ms if observed.heartbeat_ms is None else observed.chosen_at_ms
-        cause = self._learn_cells(observed, chosen_at_ms, late)
-        behind_ms = self._clock_ms - observed.reference_ms - cells.margins_us / 1000.0
+        reference_ms, chosen_at_ms = observed.reference_ms, observed.chosen_at_ms
+        if reference_ms is None:
+            reference_ms = chosen_at_ms = self._clock_ms
+        elif observed.heartbeat_ms is None:
+            # Nothing judged the rows before the first heartbeat. A fresh one would have known the clock before them.
+            chosen_at_ms = before_ms
+        cause = self._learn_cells(cells, reference_ms, chosen_at_ms, late)
+        behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
-    def _learn_cells(self, observed: BatchObservation, chosen_at_ms: float | None, late: int) -> str:
-        assert observed.reference_ms is not None
-        cells = observed.cells
-        values = observed.reference_ms + cells.margins_us / 1000.0
+    def _learn_cells(self, cells: Cells, reference_ms: float, chosen_at_ms: float | None, late: int) -> str:
+        values = reference_ms + cells.margins_us / 1000.0
         order = np.argsort(values, kind="stable")
         self.controller.observe(
             Batch(
