@@ -1,12 +1,15 @@
 """Runs every disorder control method on every trace with two clocks: is the promise kept, and at what wait?
 
     python benchmarks/disorder.py [--data DIR] [--only generated|real] [--methods A,B] [--seeds 3] [--batches N]
-                                  [--keep FILE] [--json] [--speed [--rows N]]
+                                  [--triggers 0.25,1,4] [--keep FILE] [--json] [--speed [--rows N]]
 
 A cell is one trace at one drop ratio. The recorded traces are the sessions of ooo_umts, the sessions of
-winlog_pipeline with their sources (host, channel), bike_trips, and nyc_flights by departure and by scheduled arrival.
-Missing files are skipped. The generated streams are all registered ones, with three seeds each. A trace has at most
+winlog_pipeline and winlog_purplesharp_ad_25 with their sources (host, channel), bike_trips, nyc_flights by departure
+and by scheduled arrival, lorawan_frames, pge_outages and git_commits. Missing files are skipped. The generated streams
+are all registered ones with three seeds each, but for ``drawn``, on which constants are chosen. A trace has at most
 10 000 heartbeats (``--batches``), or one per row. The method source-heartbeat runs only on streams with punctuations.
+``--triggers`` runs the methods under Spark's conditions instead, with trigger intervals of these multiples of the
+clairvoyant wait; waits are then multiples of that under the best constant delay for ``withWatermark``.
 ``--keep`` writes each finished trace to a file and skips the traces that are in it.
 """
 
@@ -33,14 +36,16 @@ from rich.table import Table
 from recorded_data import data_folder
 from slackwater.control.disorder import method_names
 from slackwater.sim.compare import DEFAULT_RATIOS, Cell, compare, methods_for
-from slackwater.sim.driver import Batches
+from slackwater.sim.driver import Batches, clairvoyant_wait
+from slackwater.sim.spark_batches import SparkBatches, Trigger
 from slackwater.sim.streams import make_stream, stream_names
 from slackwater.sim.streams.kim2012 import kim2012_constant
 from slackwater.sim.streams.punctuated import punctuated
 from slackwater.sim.trace import Trace
 
 BATCHES = 10_000
-Task = tuple[str, str, tuple[str, ...], str, int]
+CHOSEN_ON = "drawn"
+Task = tuple[str, str, tuple[str, ...], str, int, tuple[float, ...]]
 
 
 def _trace(name: str, table: pd.DataFrame, event: str, arrival: str, sources: list[str]) -> Trace:
@@ -63,6 +68,15 @@ def real_traces(data: Path) -> Iterator[Trace]:
                 yield _trace(f"{name}/{session}", rows, "event_ts", "arrival_ts", sources)
     if (data / "bike_trips.parquet").exists():
         yield _trace("bike_trips", pd.read_parquet(data / "bike_trips.parquet"), "event_ts", "arrival_ts", [])
+    for name, sources in (
+        ("lorawan_frames", []),
+        ("pge_outages", []),
+        ("git_commits", []),
+        ("winlog_purplesharp_ad_25", ["host", "channel"]),
+    ):
+        if (data / f"{name}.parquet").exists():
+            rows = pd.read_parquet(data / f"{name}.parquet").dropna(subset=["event_ts", "arrival_ts"])
+            yield _trace(name, rows, "event_ts", "arrival_ts", sources)
     if (data / "nyc_flights.parquet").exists():
         flights = pd.read_parquet(data / "nyc_flights.parquet")
         yield _trace("nyc_flights/departure", flights, "dep_ts", "arr_ts", [])
@@ -76,26 +90,49 @@ def _traces_by_name(data: str) -> dict[str, Trace]:
 
 def run_task(task: Task) -> tuple[Task, list[Cell]]:
     """Compute all cells of one trace."""
-    kind, name, methods, data, max_batches = task
+    kind, name, methods, data, max_batches, triggers = task
     if kind == "generated":
         stream, seed = name.split(":")
         trace = make_stream(stream, int(seed))
     else:
         trace = _traces_by_name(data)[name]
-    batches = Batches.every(trace, max(1, -(-trace.rows // max_batches)))
     usable = [method for method in methods_for(trace) if not methods or method in methods]
+    if triggers:
+        return task, list(_under_spark(trace, usable, max_batches, triggers))
+    batches = Batches.every(trace, max(1, -(-trace.rows // max_batches)))
     return task, list(compare(trace, usable, DEFAULT_RATIOS, batches))
 
 
-def all_tasks(only: str | None, data: Path, methods: tuple[str, ...], seeds: int, batches: int) -> list[Task]:
+def _under_spark(trace: Trace, methods: list[str], max_batches: int, triggers: tuple[float, ...]) -> Iterator[Cell]:
+    """The cells of a trace with a clock in which at least three rows may be late and the clairvoyant wait is not 0."""
+    if trace.arrivals is None:
+        return
+    for ratio in DEFAULT_RATIOS:
+        wait = clairvoyant_wait(trace, ratio)
+        if wait <= 0 or ratio * trace.rows < 3:
+            continue
+        shortest = (trace.arrivals[-1] - trace.arrivals[0]) / max_batches
+        for multiple in triggers:
+            batches = SparkBatches.of(trace, Trigger(max(multiple * wait, shortest)))
+            yield from compare(trace, methods, [ratio], batches)
+
+
+def all_tasks(
+    only: str | None,
+    data: Path,
+    methods: tuple[str, ...],
+    seeds: int,
+    batches: int,
+    triggers: tuple[float, ...] = (),
+) -> list[Task]:
     """Recorded traces, shortest first, then generated streams, seed by seed."""
     tasks: list[Task] = []
     if only != "generated":
         sized = sorted((trace.rows, trace.name) for trace in real_traces(data))
-        tasks += [("real", name, methods, str(data), batches) for _, name in sized]
+        tasks += [("real", name, methods, str(data), batches, triggers) for _, name in sized]
     if only != "real":
-        names = [f"{stream}:{seed}" for seed in range(seeds) for stream in stream_names()]
-        tasks += [("generated", name, methods, "", batches) for name in names]
+        names = [f"{stream}:{seed}" for seed in range(seeds) for stream in stream_names() if stream != CHOSEN_ON]
+        tasks += [("generated", name, methods, "", batches, triggers) for name in names]
     return tasks
 
 
@@ -142,6 +179,8 @@ def summary(results: dict[str, list[tuple[str, str, Cell]]]) -> list[dict[str, A
             waits = [cell.wait_ratio for cell in of_kind if cell.kept and cell.wait_ratio is not None]
             line[f"{kind}_median_wait_ratio"] = median(waits) if waits else None
             line[f"{kind}_mean_wait_ratio"] = mean(waits) if waits else None
+            line[f"{kind}_p90_wait_ratio"] = float(np.quantile(waits, 0.9)) if waits else None
+            line[f"{kind}_over_3x"] = sum(ratio > 3 for ratio in over)
         waits = [cell.wait_ratio for _, _, cell in cells if cell.kept and cell.wait_ratio is not None]
         line["median_wait_ratio"] = median(waits) if waits else None
         line["mean_wait_ratio"] = mean(waits) if waits else None
@@ -182,6 +221,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="seeds per generated stream")
     parser.add_argument("--processes", type=int, default=2, choices=[1, 2])
     parser.add_argument("--batches", type=int, default=BATCHES, help="maximum number of heartbeats per trace")
+    parser.add_argument("--triggers", default="", help="run under Spark's conditions, at these multiples of the wait")
     parser.add_argument("--speed", action="store_true", help="measure only the rows per second of each method")
     parser.add_argument("--rows", type=int, help="with --speed: seconds for this many rows of a steady stream")
     parser.add_argument("--keep", type=Path, help="file of finished traces: appended to, and resumed from")
@@ -195,7 +235,8 @@ def main() -> None:
         for line in speeds_at(methods, arguments.rows) if arguments.rows else speeds(methods):
             print(json.dumps(line))
         return
-    tasks = all_tasks(arguments.only, arguments.data, methods, arguments.seeds, arguments.batches)
+    triggers = tuple(float(multiple) for multiple in arguments.triggers.split(",") if multiple)
+    tasks = all_tasks(arguments.only, arguments.data, methods, arguments.seeds, arguments.batches, triggers)
     console = Console(stderr=arguments.json)
     results: dict[str, list[tuple[str, str, Cell]]] = defaultdict(list)
     for task, cells in track(

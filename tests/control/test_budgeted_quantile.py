@@ -123,6 +123,19 @@ def test_snapshots_are_small() -> None:
         assert len(json.dumps(controller.snapshot())) <= limit
 
 
+def test_snapshot_of_an_older_format_restores_the_budget_only() -> None:
+    learned = make_method("budgeted-quantile", Completeness(0.01))
+    values = np.arange(1_000.0)
+    learned.observe(Batch(values, clock=1_000.0, late=7))
+    learned.heartbeat(1_000.0)
+    older = {name: part for name, part in learned.snapshot().items() if name != "format"}
+    resumed = make_method("budgeted-quantile", Completeness(0.01))
+    resumed.resume({**older, "tails": [[]], "numbers": [1.0]})
+    assert resumed.snapshot()["budget"] == learned.snapshot()["budget"]
+    assert resumed.heartbeat(1_000.0) == -math.inf
+    resumed.observe(Batch(values, clock=1_000.0))
+
+
 def test_best_effort_advances_and_loses_almost_no_row() -> None:
     random = np.random.default_rng(16)
     trace = in_arrival_order("test", np.cumsum(random.exponential(1.0, 20_000)), random.exponential(10.0, 20_000))

@@ -46,6 +46,8 @@ CONFIRMING_ROWS = 30
 """This many consecutive rows beyond ``LEAP`` confirm it."""
 USUAL_WAITS = 100.0
 """The usual lateness is averaged over this many waits."""
+_FORMAT = 2
+"""The format of snapshots. From a snapshot of another format only the budget is resumed."""
 _NUMBERS = ("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe", "_gap", "_stalled_at", "_stalled_until")
 """The attributes that a snapshot lists under ``numbers``, in this order."""
 
@@ -295,6 +297,7 @@ class BudgetedQuantile:
     def snapshot(self) -> dict[str, Any]:
         """The state of the method, as JSON."""
         return {
+            "format": _FORMAT,
             "budget": self.budget.snapshot(),
             "tails": [[tail.snapshot() for tail in tails] for tails in self._tails],
             "references": self._references,
@@ -307,8 +310,10 @@ class BudgetedQuantile:
         }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
-        """Restore the state from a snapshot of the same method."""
+        """Restore the state from a snapshot of the same method. One of another format restores the budget only."""
         self.budget.resume(snapshot["budget"])
+        if snapshot.get("format") != _FORMAT:
+            return
         self._tails = self._new_tails(len(snapshot["tails"]))
         for tails, saved in zip(self._tails, snapshot["tails"], strict=True):
             for tail, state in zip(tails, saved, strict=True):
