@@ -229,9 +229,9 @@ class BudgetedQuantile:
         by_front = float(self._candidates[-1]) if len(self._tails) > 1 else math.inf
         self._wait = max(now - by_clock, 0.0)
         heartbeat = min(by_clock, by_front)
-        self.cause = Cause(
-            "budget" if self.budget.balance < 0 else "quantile" if by_clock <= by_front else "front-frame"
-        )
+        self.cause = Cause("quantile" if by_clock <= by_front else "front-frame")
+        if self.budget.balance < 0:
+            self.cause = Cause("budget")
         if self.budget.rows < FIRST_ROWS or now - self._start < self._settling_time():
             self.cause = Cause("starting")
             return UNKNOWN
