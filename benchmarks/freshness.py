@@ -50,7 +50,7 @@ from slackwater.units import duration_ms, percent, ratio
 WARM_UP_S = 45.0
 SHORTEST_WINDOW_MS = 100
 MEMORY = "2g"
-WIDTH = 170
+WIDTH = 150
 
 
 @dataclass(frozen=True, slots=True)

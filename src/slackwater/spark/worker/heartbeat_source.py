@@ -19,7 +19,7 @@ from slackwater.spark.worker.available_now import ReportWait, SupportsTriggerAva
 from slackwater.spark.worker.control_line import UNKNOWN_US
 from slackwater.spark.worker.driver_link import ControlMessage, DriverLink
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
-from slackwater.spark.worker.mailbox import Mailbox, Offer
+from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.units import MS_US
 
 FORMAT = "slackwater_heartbeats"
@@ -51,7 +51,6 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         self._state = state
         self._announced = False
         self._used_policies: dict[str, Policy] | None = None
-        self._used_batch = -1
         self._chosen_at_ms: int | None = None
         self._report_wait: ReportWait | None = None
 
@@ -72,9 +71,10 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         # What was read for the micro-batch before this one is the watermark now: it judges the rows.
         self._write_control(at, chosen)
         self._tell_driver()
-        if offer is None or chosen is None or self._is_spent(offer, chosen):
+        # A policy is used once: its heartbeat would go on rising with the clock, and each rise is a micro-batch.
+        if offer is None or chosen is None or offer.policies == self._used_policies:
             return iter([]), start
-        self._chosen_at_ms = chosen.clock_ms
+        self._used_policies, self._chosen_at_ms = offer.policies, chosen.clock_ms
         if not chosen.rises_above(at):
             return iter([]), start
         return self._rows(chosen), {**chosen.as_json(), "state": self._state}
@@ -84,16 +84,6 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         self._refuse_other_state(before)
         self._write_control(before, None)
         return self._rows(after) if after.rises_above(before) else iter([])
-
-    def _is_spent(self, offer: Offer, chosen: HeartbeatOffset) -> bool:
-        """Whether the policy was used before, and a micro-batch without rows has been reported since.
-
-        Its heartbeat would go on rising with the clock, and each rise starts a micro-batch. While the report of a
-        micro-batch is still on its way, the policy is used again.
-        """
-        if offer.policies != self._used_policies:
-            self._used_policies, self._used_batch = offer.policies, chosen.batch
-        return chosen.batch != self._used_batch
 
     def _refuse_other_state(self, start: HeartbeatOffset) -> None:
         before = start.state or self._state
