@@ -23,6 +23,7 @@ ARGUMENTS = ("--seconds", "12", "--rate", "500", "--guess", "1 second")
 GUESSES = ("1 second", "20 seconds")
 
 
+@pytest.mark.full
 def test_every_query_loses_exactly_what_a_batch_job_finds_missing(spark: SparkSession) -> None:
     readings = demo_readings(200, 30.0, 20.0, seed=1)
     queries = SideBySide(spark, readings, 0.01, GUESSES, "max-delay")
