@@ -79,7 +79,8 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             self._declare_live(spec)
 
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
-        trackers = [*self._trackers_of(query_id), *self._trackers_before(query_id)]
+        # In the run before, the query may have had a promise of another name: that one is over.
+        trackers = self._trackers_of(query_id) or list(self._trackers_before(query_id))
         found: list[CompletenessReport] = [
             completeness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox.folder))
             for tracker in trackers
@@ -89,7 +90,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     def _trackers_before(self, query_id: str) -> Iterator[CompletenessTracker]:
         """The promises of a query that has committed nothing in this run, as the run before left them."""
         for spec in self._specs.values():
-            if (query_id, spec.name) not in self._trackers and (snapshot := spec.mailbox.read_snapshot(query_id)):
+            if snapshot := spec.mailbox.read_snapshot(query_id):
                 tracker = CompletenessTracker(spec, query_id, epoch="")
                 tracker.resume(snapshot, HeartbeatOffset(""), snapshot["batch"] + 1)
                 yield tracker
