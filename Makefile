@@ -18,7 +18,7 @@ endif
 .PHONY: demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
         bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots demo-screen
 
-demo: setup          ## a real Spark query keeps DRATIO 1% where guesses fail (three minutes)
+demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
 	@$(BIN)/slackwater demo
 
 test: setup check    ## what a change must pass: style, types, imports, and all tests but those of test-all
