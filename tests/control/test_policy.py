@@ -84,3 +84,9 @@ def test_micro_batch_is_told_the_clock_at_which_its_heartbeat_was_chosen(tmp_pat
     line = mailbox.read_control()
     assert line.heartbeat_us == 7_000_000, "the second policy proposes less, and the heartbeat does not retreat"
     assert line.chosen_at_us == 9_500_000
+
+
+def test_heartbeat_rises_with_the_clock_up_to_its_ceiling() -> None:
+    policy = Policy(clock=2000.0, wall=2000.0, heartbeat=1500.0, reach=1000.0, ceiling=1700.0)
+    assert [policy.heartbeat_at(at) for at in (2000.0, 2100.0, 2900.0, 9000.0)] == [1500.0, 1600.0, 1700.0, 1500.0]
+    assert Policy.from_json(policy.as_json()) == policy

@@ -67,8 +67,10 @@ def on_spark(
     query.stop()
     assert promise.mean_wait_ms is not None
     with_rows = [progress.observedMetrics for progress in query.recentProgress if progress.sources[1].numInputRows]
-    chosen_at_us = [metrics[METRICS_PREFIX + promise.name]["control_us"][Control.CHOSEN_AT] for metrics in with_rows]
-    chosen_at_ms = [us / 1000.0 if us > UNKNOWN_US else None for us in chosen_at_us]
+    control_us = [metrics[METRICS_PREFIX + promise.name]["control_us"] for metrics in with_rows]
+    chosen_at_ms = [us / 1000.0 if us > UNKNOWN_US else None for us in (row[Control.CHOSEN_AT] for row in control_us)]
+    # The clock of a replay does not run on by itself: a heartbeat is chosen at the clock of its decision.
+    assert all(row[Control.DECIDED_AT] == row[Control.CHOSEN_AT] for row in control_us)
     return promise.ledger, promise.mean_wait_ms, heartbeats[:-1], chosen_at_ms
 
 
@@ -96,7 +98,16 @@ def without_spark(
         cells = decode_cells(cells_of(margins), with_sources=False)
         outcome = tracker.on_batch(
             BatchObservation(
-                number, heartbeat, reference, clock, cells, clock, state_rows=1, chosen_at_ms=chosen_at_ms[number]
+                number,
+                heartbeat,
+                reference,
+                clock,
+                cells,
+                clock,
+                state_rows=1,
+                chosen_at_ms=chosen_at_ms[number],
+                decided_at_ms=chosen_at_ms[number],
+                began_ms=float(trace.arrivals[first]),
             )
         )
         assert outcome is not None
@@ -123,7 +134,7 @@ def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path
     cuts = [end - ends[0] for end in ends[1:]]
     controller = DisorderController(PROMISE, make_method("budgeted-quantile", PROMISE))
     lateness, clock = trace.arrivals[: ends[0]] - trace.values[: ends[0]], float(trace.arrivals[ends[0] - 1])
-    controller.observe(Batch(clock - lateness, clock=clock, reference=clock))
+    controller.observe(Batch(clock - lateness, clock=clock, reference=clock, began=float(trace.arrivals[0])))
     controller.decide(clock)
     outcome = run(rest, controller, Batches.at(rest, cuts), lag=1, hide_arrivals=True, clock_before=clocks[0])
     assert rest.arrivals is not None

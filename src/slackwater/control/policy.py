@@ -23,7 +23,8 @@ class Policy:
     clock has moved on. ``clock`` is the arrival clock of the decision and ``wall`` the time at which its batch was
     planned. The clock is assumed to run with the time since then. If more than ``reach`` has passed, it is assumed to
     stand: the stream may have stalled, or the query was stopped, and the backlog must not be lost. ``heartbeat`` is the
-    one decided at ``clock``; it rises with the clock.
+    one decided at ``clock``; it rises with the clock up to ``ceiling``, which stands: it comes from the values that the
+    stream has shown, not from its clock.
 
     >>> policy = Policy(clock=100.0, wall=5000.0, heartbeat=80.0, reach=30.0)
     >>> policy.clock_at(5010.0), policy.heartbeat_at(5010.0)
@@ -36,6 +37,7 @@ class Policy:
     wall: float
     heartbeat: float
     reach: float = 0.0
+    ceiling: float = math.inf
 
     def clock_at(self, wall: float) -> float:
         """The arrival clock expected at the time ``wall``."""
@@ -44,7 +46,7 @@ class Policy:
 
     def heartbeat_at(self, wall: float) -> float:
         """The heartbeat for a batch that is planned at the time ``wall``."""
-        return self.heartbeat + self.clock_at(wall) - self.clock
+        return min(self.heartbeat + self.clock_at(wall) - self.clock, self.ceiling)
 
     def as_json(self) -> dict[str, float | None]:
         """The policy as JSON values."""
@@ -53,13 +55,15 @@ class Policy:
             "wall": self.wall,
             "heartbeat": self.heartbeat if math.isfinite(self.heartbeat) else None,
             "reach": self.reach,
+            "ceiling": self.ceiling if math.isfinite(self.ceiling) else None,
         }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Policy:
         """The inverse of ``as_json``."""
         heartbeat = -math.inf if values["heartbeat"] is None else values["heartbeat"]
-        return cls(values["clock"], values["wall"], heartbeat, values["reach"])
+        ceiling = math.inf if values.get("ceiling") is None else values["ceiling"]
+        return cls(values["clock"], values["wall"], heartbeat, values["reach"], ceiling)
 
 
 class LiveClock:

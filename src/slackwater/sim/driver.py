@@ -135,6 +135,8 @@ def run(
                 punctuations=None if trace.punctuations is None else _without_nan(trace.punctuations[start:end]),
                 clock=clock,
                 reference=chosen_at,
+                decided_at=chosen_at,
+                began=None if trace.arrivals is None else float(trace.arrivals[start]),
                 late=int(np.count_nonzero(rows < heartbeat)),
             )
             controller.observe(batch)

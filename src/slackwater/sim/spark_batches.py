@@ -89,6 +89,7 @@ def run_on_spark(
     policy: Policy | None = None
     live, in_force = LiveClock(), UNKNOWN
     reference: float | None = None
+    decided_at: float | None = None
     before: float | None = None
     start = 0
     for k, end in enumerate(batches.ends.tolist()):
@@ -97,17 +98,18 @@ def run_on_spark(
             policy = policies.popleft()[1]
         heartbeats[k] = in_force
         rows = trace.values[start:end]
-        judged_by = reference if np.isfinite(in_force) else before
+        judged_by, judged_from = (reference if np.isfinite(in_force) else before), decided_at
+        offered = in_force
         if policy is not None:
             offered, reference = max(in_force, policy.heartbeat_at(wall)), policy.clock_at(wall)
-        else:
-            offered = in_force
+            decided_at = policy.clock
         clock = float(trace.arrivals[max(end, 1) - 1])
         if end > start:
             live.observe(clock, wall, float(batches.committed[k]) - wall)
             controller.raise_to(in_force)
             batch = _reported(trace, start, end, clock, judged_by, measured=policy is not None)
-            controller.observe(replace(batch, late=int(np.count_nonzero(rows < in_force))))
+            late = int(np.count_nonzero(rows < in_force))
+            controller.observe(replace(batch, late=late, decided_at=judged_from, began=float(trace.arrivals[start])))
             decision = controller.decide(clock)
             decided = decision.policy(wall, live.reach)
             before = clock

@@ -27,22 +27,23 @@ MOST_STEPS = 50
 class Decision:
     """A new heartbeat, the wait that it means, and its cause.
 
-    ``proposed`` is the heartbeat before the rule that it never retreats. ``follows_clock`` says whether the proposal
-    for a later clock is higher by the same amount.
+    ``rising`` is the part of the proposal that is higher by the same amount for a later clock, ``ceiling`` the part
+    that is not; the proposal is the lower of the two. If ``follows_clock`` is false, all of it stands.
     """
 
     heartbeat: float
     wait: float
     cause: Cause
     clock: float | None = None
-    proposed: float = UNKNOWN
+    rising: float = UNKNOWN
+    ceiling: float = math.inf
     follows_clock: bool = False
 
     def policy(self, wall: float, reach: float) -> Policy | None:
         """The decision as a policy for batches planned after the time ``wall``; None for a stream without a clock."""
         if self.clock is None:
             return None
-        return Policy(self.clock, wall, self.proposed, reach if self.follows_clock else 0.0)
+        return Policy(self.clock, wall, self.rising, reach if self.follows_clock else 0.0, self.ceiling)
 
 
 class DisorderController:
@@ -89,26 +90,30 @@ class DisorderController:
         heartbeat = self.method.heartbeat(clock)
         cause = cause_of(self.method)
         follows = getattr(self.method, "follows_clock", False) and clock is not None
+        rising, ceiling = getattr(self.method, "rising", heartbeat), getattr(self.method, "ceiling", math.inf)
         if clock is not None:
             if heartbeat < clock - self.promise.max_wait_ms:
                 heartbeat, cause, follows = clock - self.promise.max_wait_ms, Cause("max-wait"), True
+                rising, ceiling = heartbeat, math.inf
             if heartbeat > clock - self.promise.min_wait_ms:
                 heartbeat, cause, follows = clock - self.promise.min_wait_ms, Cause("min-wait"), True
+                rising = heartbeat
             if not getattr(self.method, "vouched", False):
                 limited, cause = self._limit_while_silent(heartbeat, cause, clock)
-                # A batch with rows shows that the stream moves, so the front will move with the clock.
-                follows = follows and (limited == heartbeat or clock <= self._last_row_at)
-                heartbeat = limited
+                if limited != heartbeat:
+                    heartbeat = rising = limited
+                    # A batch with rows shows that the stream moves, so the front will move with the clock.
+                    if clock > self._last_row_at:
+                        follows, ceiling = False, math.inf
             if clock <= self._last_row_at and math.isfinite(heartbeat):
                 self._wait = clock - max(heartbeat, self._heartbeat)
-        proposed = UNKNOWN if math.isnan(heartbeat) else heartbeat
-        if proposed <= self._heartbeat:
-            cause = Cause("held") if proposed < self._heartbeat else cause
+        if not heartbeat > self._heartbeat:
+            cause = Cause("held") if heartbeat < self._heartbeat else cause
             heartbeat = self._heartbeat
         self._heartbeat = heartbeat
         reference = self._front if clock is None else clock
         wait = reference - heartbeat if math.isfinite(heartbeat) else math.inf
-        return Decision(heartbeat, wait, cause, clock, proposed, follows)
+        return Decision(heartbeat, wait, cause, clock, UNKNOWN if math.isnan(rising) else rising, ceiling, follows)
 
     def _limit_while_silent(self, heartbeat: float, cause: Cause, clock: float) -> tuple[float, Cause]:
         """Keep the heartbeat at the front while the stream is silent, and move it with the clock once it is idle."""

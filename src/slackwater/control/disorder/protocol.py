@@ -26,6 +26,8 @@ class Batch:
     - ``punctuations``: the heartbeats that the stream itself carried.
     - ``clock``: the arrival clock at the end of the batch; None for a stream without a clock.
     - ``reference``: the arrival clock at which the heartbeat in force was chosen; None if it was the last decision's.
+    - ``decided_at``: the arrival clock of that heartbeat's decision, which is earlier; None if it was the last one's.
+    - ``began``: the arrival of its first row; None if it is unknown.
     - ``late``: how many rows were below the heartbeat in force.
 
     >>> Batch(np.array([1.0, 2.0]), clock=3.0).rows
@@ -39,6 +41,8 @@ class Batch:
     punctuations: Floats | None = None
     clock: float | None = None
     reference: float | None = None
+    decided_at: float | None = None
+    began: float | None = None
     late: int = 0
 
     @property
@@ -59,9 +63,10 @@ class DisorderMethod(Protocol):
     The controller around a method makes sure that the heartbeat never retreats and that the wait stays within the
     user's bounds, so a method can propose whatever its formula says. It proposes ``UNKNOWN`` while it knows too little.
 
-    Three attributes are optional. ``cause`` (a ``Cause``) explains the last proposal. ``vouched = True`` says that the
+    Some attributes are optional. ``cause`` (a ``Cause``) explains the last proposal. ``vouched = True`` says that the
     source itself guarantees the heartbeat, so the controller does not hold it back while the stream is silent.
-    ``follows_clock = True`` says that the proposal for a later clock is higher by the same amount.
+    ``follows_clock = True`` says that the proposal for a later clock is higher by the same amount. If only a part of it
+    is, ``rising`` is that part and ``ceiling`` the part that stands; the proposal is the lower of the two.
     """
 
     name: ClassVar[str]

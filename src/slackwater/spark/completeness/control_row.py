@@ -20,7 +20,8 @@ class Control(IntEnum):
     REFERENCE = 1
     SAMPLE_FROM = 2
     CHOSEN_AT = 3
-    NOW = 4
+    DECIDED_AT = 4
+    NOW = 5
 
 
 def control_row(spark: SparkSession, mailbox: Mailbox) -> Column:
@@ -38,7 +39,7 @@ def control_row(spark: SparkSession, mailbox: Mailbox) -> Column:
         return rows.load(mailbox).scalar()
     numbers = (
         F.substring("value", ControlLine.position(field), WIDTH).cast("bigint")
-        for field in ("heartbeat_us", "reference_us", "sample_from_us", "chosen_at_us")
+        for field in ("heartbeat_us", "reference_us", "sample_from_us", "chosen_at_us", "decided_at_us")
     )
     # An array of its own: beside other elements the current time would be a literal in the generated code.
     now = F.array(F.unix_micros(F.current_timestamp()))

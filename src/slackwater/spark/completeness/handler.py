@@ -147,8 +147,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 spec.mailbox.folder,
             )
             return None
-        chosen_at_ms = _known_ms(control.chosen_at_us)
-        return tracker.on_batch(_observation(spec, offset, reference_ms, chosen_at_ms, cells, progress, metrics))
+        return tracker.on_batch(_observation(spec, offset, control, cells, progress, metrics))
 
     def _publish(self, decided_now: CompletenessTracker) -> None:
         """Offer the policies of all live queries of the promise, before their next micro-batches.
@@ -196,14 +195,13 @@ def _judged_by_an_older(offset: HeartbeatOffset, reference_ms: float | None) -> 
 def _observation(
     spec: CompletenessSpec,
     offset: HeartbeatOffset,
-    reference_ms: float | None,
-    chosen_at_ms: float | None,
+    control: ControlLine,
     cells: Cells,
     progress: StreamingQueryProgress,
     metrics: dict[str, Any],
 ) -> BatchObservation:
     reported_at_ms = parse_ms(progress.timestamp)
-    clock_ms = _ms(metrics.get("clock_us"))
+    clock_ms, reference_ms = _ms(metrics.get("clock_us")), _known_ms(control.reference_us)
     # Queries that share a promise are judged by its highest heartbeat, which is then the reference of their histograms.
     own_ms = None if offset.heartbeat_ms is None else float(offset.heartbeat_ms)
     judging_ms = own_ms if own_ms is None or reference_ms is None else reference_ms
@@ -212,7 +210,9 @@ def _observation(
         batch_id=progress.batchId,
         heartbeat_ms=judging_ms,
         reference_ms=reference_ms,
-        chosen_at_ms=chosen_at_ms,
+        chosen_at_ms=_known_ms(control.chosen_at_us),
+        decided_at_ms=_known_ms(control.decided_at_us),
+        began_ms=_ms(metrics.get("began_us")),
         clock_ms=reported_at_ms if clock_ms is None else clock_ms,
         cells=cells,
         reported_at_ms=reported_at_ms,

@@ -70,7 +70,7 @@ def _marked(
         # An arrival from the future must not move the clock; nor may the fallback to now where numbers are the clock.
         has_clock = event.isNotNull() if spec.numeric_order else F.lit(True)
         marked = marked.withColumn(CLOCK_US, F.when(has_clock & (arrived <= now_us + DAY_US), arrived))
-        metrics.append(F.max(CLOCK_US).alias("clock_us"))
+        metrics += [F.max(CLOCK_US).alias("clock_us"), F.min(CLOCK_US).alias("began_us")]
     # In the first micro-batch there is no reference: rows are measured from their own arrival.
     margin = event - F.coalesce(known(control[Control.REFERENCE]), arrived)
     plausible = event <= arrived + DAY_US

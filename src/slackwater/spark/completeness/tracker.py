@@ -53,7 +53,8 @@ class BatchObservation:
     ``heartbeat_ms`` judged the rows (None: no heartbeat yet). ``reference_ms`` is the zero of the histogram's margins
     (None: each row was measured from its own arrival). ``clock_ms`` is the arrival clock at the end of the batch,
     ``reported_at_ms`` the time at which it was planned, ``took_ms`` how long it took from then to its commit,
-    ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen (None: unknown).
+    ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen and ``decided_at_ms`` that of the decision
+    (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
     ``source_heartbeat_ms`` is the highest heartbeat that the stream itself carried.
     """
 
@@ -67,6 +68,8 @@ class BatchObservation:
     source_names: dict[int, str] = field(default_factory=dict)
     source_heartbeat_ms: float | None = None
     chosen_at_ms: float | None = None
+    decided_at_ms: float | None = None
+    began_ms: float | None = None
     took_ms: float = 0.0
 
 
@@ -197,11 +200,14 @@ class CompletenessTracker:
         elif observed.heartbeat_ms is None:
             # Nothing judged the rows before the first heartbeat. A fresh one would have known the clock before them.
             chosen_at_ms = before_ms
-        cause = self._learn_cells(cells, reference_ms, chosen_at_ms, late)
+        cause = self._learn_cells(observed, reference_ms, chosen_at_ms, late)
         behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
-    def _learn_cells(self, cells: Cells, reference_ms: float, chosen_at_ms: float | None, late: int) -> str:
+    def _learn_cells(
+        self, observed: BatchObservation, reference_ms: float, chosen_at_ms: float | None, late: int
+    ) -> str:
+        cells = observed.cells
         values = reference_ms + cells.margins_us / 1000.0
         order = np.argsort(values, kind="stable")
         self.controller.observe(
@@ -211,6 +217,8 @@ class CompletenessTracker:
                 sources=None if cells.sources is None else cells.sources[order],
                 clock=self._clock_ms,
                 reference=chosen_at_ms,
+                decided_at=observed.decided_at_ms,
+                began=observed.began_ms,
                 late=late,
             )
         )

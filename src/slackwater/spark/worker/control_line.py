@@ -22,20 +22,21 @@ class ControlLine:
 
     ``heartbeat_us`` judges the rows. Their distance from ``reference_us`` chooses their histogram cell: the heartbeat,
     or the arrival clock while there is no heartbeat. Rows from ``sample_from_us`` on are counted by a sample.
-    ``chosen_at_us`` is the arrival clock at which the heartbeat was chosen.
+    ``chosen_at_us`` is the arrival clock at which the heartbeat was chosen, ``decided_at_us`` that of the decision.
     """
 
     heartbeat_us: int = UNKNOWN_US
     reference_us: int = UNKNOWN_US
     sample_from_us: int = NEVER_US
     chosen_at_us: int = UNKNOWN_US
+    decided_at_us: int = UNKNOWN_US
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> ControlLine:
         """The inverse of ``numbers``; further numbers are ignored.
 
-        >>> ControlLine.of([5, 6, 7, 8, 9])
-        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8)
+        >>> ControlLine.of([5, 6, 7, 8, 9, 10])
+        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8, decided_at_us=9)
         """
         return cls(*numbers[: len(fields(cls))])
 
@@ -48,7 +49,7 @@ class ControlLine:
         """The line for the file.
 
         >>> len(ControlLine().text())
-        84
+        105
         """
         return " ".join(f"{number:+0{WIDTH}d}" for number in self.numbers) + "\n"
 
@@ -56,8 +57,8 @@ class ControlLine:
     def parse(cls, text: str) -> ControlLine:
         """The inverse of ``text``.
 
-        >>> ControlLine.parse(ControlLine(5, 6, 7, 8).text())
-        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8)
+        >>> ControlLine.parse(ControlLine(5, 6, 7, 8, 9).text())
+        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8, decided_at_us=9)
         """
         return cls(*map(int, text.split()))
 
@@ -66,6 +67,6 @@ class ControlLine:
         """Where a field begins in the line, counted from 1 as SQL's ``substring`` does.
 
         >>> [ControlLine.position(field.name) for field in fields(ControlLine)]
-        [1, 22, 43, 64]
+        [1, 22, 43, 64, 85]
         """
         return 1 + [field.name for field in fields(cls)].index(name) * (WIDTH + 1)

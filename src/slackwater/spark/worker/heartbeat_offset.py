@@ -11,13 +11,15 @@ class HeartbeatOffset:
     """Where a query's heartbeat stream stands.
 
     ``epoch`` identifies the query across restarts. ``batch`` and ``ledger`` are those of the last micro-batch that the
-    heartbeat was decided from. ``state`` describes what the query's state is made of. ``sample_cells`` asks for a
+    heartbeat was decided from. ``clock_ms`` is the arrival clock at which it was chosen, ``decided_at_ms`` that of the
+    decision. ``state`` describes what the query's state is made of. ``sample_cells`` asks for a
     sampled histogram.
     """
 
     epoch: str
     heartbeat_ms: int | None = None
     clock_ms: int | None = None
+    decided_at_ms: int | None = None
     sample_cells: bool = False
     batch: int = -1
     ledger: dict[str, int] | None = None
@@ -29,6 +31,7 @@ class HeartbeatOffset:
             "epoch": self.epoch,
             "heartbeat": self.heartbeat_ms,
             "clock": self.clock_ms,
+            "decided": self.decided_at_ms,
             "sample": self.sample_cells,
             "batch": self.batch,
             "ledger": self.ledger,
@@ -42,6 +45,7 @@ class HeartbeatOffset:
             values["epoch"],
             values["heartbeat"],
             values.get("clock"),
+            values.get("decided"),
             bool(values.get("sample")),
             int(values.get("batch", -1)),
             values.get("ledger"),

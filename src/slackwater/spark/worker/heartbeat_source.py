@@ -51,7 +51,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         self._state = state
         self._announced = False
         self._used_policies: dict[str, Policy] | None = None
-        self._chosen_at_ms: int | None = None
+        self._judging: HeartbeatOffset | None = None
         self._report_wait: ReportWait | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -74,7 +74,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         # A policy is used once: its heartbeat would go on rising with the clock, and each rise is a micro-batch.
         if offer is None or chosen is None or offer.policies == self._used_policies:
             return iter([]), start
-        self._used_policies, self._chosen_at_ms = offer.policies, chosen.clock_ms
+        self._used_policies, self._judging = offer.policies, chosen
         if not chosen.rises_above(at):
             return iter([]), start
         return self._rows(chosen), {**chosen.as_json(), "state": self._state}
@@ -101,13 +101,14 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
             self._mailbox.announce(start.epoch)
             self._announced = True
         line = self._mailbox.read_control()
-        chosen_at_ms = start.clock_ms if self._chosen_at_ms is None else self._chosen_at_ms
+        judging = start if self._judging is None else self._judging
+        chosen = (judging.clock_ms, judging.decided_at_ms)
         sample_cells = offer is not None and offer.sample_cells
         if start.heartbeat_ms is not None:
             highest_ms = max(start.heartbeat_ms, line.heartbeat_us // MS_US)
-            self._mailbox.write_control(highest_ms, sample_cells=sample_cells, chosen_at_ms=chosen_at_ms)
+            self._mailbox.write_control(highest_ms, None, sample_cells, *chosen)
         elif line.heartbeat_us <= UNKNOWN_US and offer is not None:
-            self._mailbox.write_control(None, offer.clock_ms, sample_cells, chosen_at_ms)
+            self._mailbox.write_control(None, offer.clock_ms, sample_cells, *chosen)
 
     def _tell_driver(self, reset: bool = False) -> None:
         """Put the control row in force before Spark plans the micro-batch."""

@@ -44,6 +44,7 @@ class Offer:
                 "epoch": epoch,
                 "heartbeat": math.floor(lowest) if math.isfinite(lowest) else None,
                 "clock": math.floor(self.policies[epoch].clock_at(now_ms)),
+                "decided": math.floor(self.policies[epoch].clock),
                 "sample": self.sample_cells,
                 **self.queries[epoch],
             }
@@ -84,11 +85,12 @@ class Mailbox:
         clock_ms: int | None = None,
         sample_cells: bool = False,
         chosen_at_ms: int | None = None,
+        decided_at_ms: int | None = None,
     ) -> None:
         """Put a heartbeat into the control row, unless it is there already; without one no row is late.
 
         The histogram's reference is the heartbeat, or ``clock_ms`` while there is none. ``chosen_at_ms`` is the arrival
-        clock at which the heartbeat was chosen.
+        clock at which the heartbeat was chosen, ``decided_at_ms`` that of the decision.
         """
         reference_ms = clock_ms if heartbeat_ms is None else heartbeat_ms
         heartbeat_us = None if heartbeat_ms is None else heartbeat_ms * MS_US
@@ -97,6 +99,7 @@ class Mailbox:
             UNKNOWN_US if reference_ms is None else reference_ms * MS_US,
             sampling_start_us(heartbeat_us) if sample_cells else NEVER_US,
             UNKNOWN_US if chosen_at_ms is None else chosen_at_ms * MS_US,
+            UNKNOWN_US if decided_at_ms is None else decided_at_ms * MS_US,
         )
         if not self.control_path.exists() or self.control_path.read_text() != line.text():
             replace(self.control_path, line.text())

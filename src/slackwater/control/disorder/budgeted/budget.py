@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-MOST_SPENT = 3.0
+MOST_SPENT = 6.0
 """The target rate is never more than this multiple of the promised ratio."""
 LEAST_SPENT = 0.02
 """The target rate is never less than this multiple of the promised ratio, however large the deficit."""
@@ -88,7 +88,7 @@ class Budget:
         return self.drop_ratio * self.rows - self.late
 
     def rate(self) -> float:
-        """The share of rows that may be late from now on: D · balance / reserve, between D/50 and 3 D.
+        """The share of rows that may be late from now on: D · balance / reserve, between D/50 and 6 D.
 
         If the balance does not cover the next cluster, the rate is reduced in proportion.
         """

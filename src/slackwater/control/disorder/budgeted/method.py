@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slackwater.control.disorder.budgeted.budget import Budget
+from slackwater.control.disorder.budgeted.budget import MOST_SPENT, Budget
+from slackwater.control.disorder.budgeted.front_frame import FrontFrame
 from slackwater.control.disorder.budgeted.fronts import SourceFronts
 from slackwater.control.disorder.budgeted.new_source_bound import NewSourceBound
 from slackwater.control.disorder.budgeted.tail import Tail
@@ -22,8 +23,6 @@ HORIZONS = (2.0, 16.0, 128.0)
 """The horizons of the tails, in promised drops: a horizon h remembers about h/D rows."""
 WAITS_REMEMBERED = 10.0
 """The shortest horizon remembers at least this many waits, however fast the rows arrive."""
-REACH = 6.0
-"""The tails cover ranks up to this multiple of the promised ratio."""
 MARGIN = 0.3
 """The safety margin on the longest known lateness, used while the budget does not cover a single row."""
 SETTLED = 2.0
@@ -46,9 +45,12 @@ CONFIRMING_ROWS = 30
 """This many consecutive rows beyond ``LEAP`` confirm it."""
 USUAL_WAITS = 100.0
 """The usual lateness is averaged over this many waits."""
-_FORMAT = 2
+_FORMAT = 3
 """The format of snapshots. From a snapshot of another format only the budget is resumed."""
-_NUMBERS = ("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe", "_gap", "_stalled_at", "_stalled_until")
+_NUMBERS = (
+    *("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe"),
+    *("_gap", "_stalled_at", "_stalled_until", "_reference"),
+)
 """The attributes that a snapshot lists under ``numbers``, in this order."""
 
 
@@ -70,6 +72,7 @@ class BudgetedQuantile:
     """
 
     name: ClassVar[str] = "budgeted-quantile"
+    follows_clock: ClassVar[bool] = True
 
     def __init__(self, promise: Completeness, horizons: tuple[float, ...] = HORIZONS, margin: float = MARGIN) -> None:
         self.ratio = promise.drop_ratio or BEST_EFFORT_RATIO
@@ -78,11 +81,13 @@ class BudgetedQuantile:
         self.idle_after = promise.idle_after_ms
         self.budget = Budget(self.ratio)
         self.cause = Cause("starting")
-        self.follows_clock = True
+        self.rising = UNKNOWN
+        self.ceiling = math.inf
         self._sources: SourceFronts | None = None
         self._new_sources: NewSourceBound | None = None
-        self._tails: list[list[Tail]] = []
-        self._references: list[float] = []
+        self._tails: list[Tail] = []
+        self._front_frame: FrontFrame | None = None
+        self._reference = UNKNOWN
         self._start = UNKNOWN
         self._now = UNKNOWN
         self._front = UNKNOWN
@@ -109,12 +114,12 @@ class BudgetedQuantile:
         before = self._now
         now = max(self._front, top) if batch.clock is None else batch.clock
         if not self._tails:
-            self._front, self._start, before = top, now, now
-            self._references = [now] if batch.clock is None else [now, top]
-            self._tails = self._new_tails(1 if batch.clock is None else 2)
+            self._front, self._start, before = top, now if batch.began is None else min(batch.began, now), now
+            self._reference = now
+            self._new_tails(with_front=batch.clock is not None)
         self._note_gap(now, now - before)
         if batch.reference is not None:
-            self._move_references(batch.reference)
+            self._move_reference(batch.reference)
         self._learn(batch, rows, lowest, now - before)
         self._score(batch, rows, lowest, now)
         self._front = max(self._front, top)
@@ -129,10 +134,10 @@ class BudgetedQuantile:
                 self._new_sources.observe(late_by, batch.weights, batch.sources)
             self._sources.observe(np.minimum(batch.values, now), batch.weights, batch.sources, now, self._wait)
 
-    def _move_references(self, reference: float) -> None:
+    def _move_reference(self, reference: float) -> None:
         """Shift what was decided last to the clock at which the heartbeat in force was really chosen."""
-        shift = reference - self._references[0]
-        self._references = [at + shift for at in self._references]
+        shift = reference - self._reference
+        self._reference = reference
         self._candidates = self._candidates + shift
         self._probe += shift
 
@@ -159,22 +164,22 @@ class BudgetedQuantile:
         self._gaps += 1
         self._gap += (elapsed - self._gap) * max(0.02, 1.0 / self._gaps)
 
-    def _new_tails(self, frames: int) -> list[list[Tail]]:
-        """All horizons for the first frame, the middle one for the front beside the clock."""
-        reach = min(1.0, REACH * self.ratio)
-        return [[Tail(reach) for _ in self.horizons], [Tail(reach)]][:frames]
+    def _new_tails(self, *, with_front: bool) -> None:
+        reach = min(1.0, MOST_SPENT * self.ratio)
+        self._tails = [Tail(reach) for _ in self.horizons]
+        self._front_frame = FrontFrame(reach) if with_front else None
 
     def _learn(self, batch: Batch, rows: int, lowest: float, elapsed: float) -> None:
         """Add the effective lateness of the rows to every tail."""
-        forget = rows * self.ratio / self.horizons[0]
+        forget = rows * self.ratio
         if self._wait > 0:
-            forget = min(forget, elapsed / (WAITS_REMEMBERED * self._wait))
-        frames = (self.horizons, (self.horizons[len(self.horizons) // 2],))
-        for reference, tails, horizons in zip(self._references, self._tails, frames, strict=False):
-            lateness = reference - batch.values
-            for tail, horizon in zip(tails, horizons, strict=True):
-                fade = forget * self.horizons[0] / horizon
-                tail.add(lateness, batch.weights, rows, reference - lowest, fade)
+            forget = min(forget, self.horizons[0] * elapsed / (WAITS_REMEMBERED * self._wait))
+        lateness = self._reference - batch.values
+        for tail, horizon in zip(self._tails, self.horizons, strict=True):
+            tail.add(lateness, batch.weights, rows, self._reference - lowest, forget / horizon)
+        if self._front_frame is not None:
+            middle = self.horizons[len(self.horizons) // 2]
+            self._front_frame.learn(batch, rows, lowest, forget / middle)
 
     def _score(self, batch: Batch, rows: int, lowest: float, now: float) -> None:
         """Update the pinball loss of each candidate heartbeat, and report clusters of losses to the budget."""
@@ -216,19 +221,22 @@ class BudgetedQuantile:
         if not self._tails:
             return UNKNOWN
         now = self._front if clock is None else clock
-        self._references = [now] if clock is None else [now, self._front]
+        self._reference = now
         # the heartbeat for the promised ratio itself: clusters are learned from it even while the budget is short
-        self._probe = now - max(self._tails[0][-1].above(self.ratio * self._tails[0][-1].rows), 0.0)
+        longest = self._tails[-1]
+        self._probe = now - max(longest.above(self.ratio * longest.rows), 0.0)
         self._may_spend = self._may_spend or self._enough_seen(now)
         rate = self.budget.rate() if self._may_spend else 0.0
-        waits = [self._waits_for(tails, rate) for tails in self._tails]
-        self._candidates = np.array([r - w for r, row in zip(self._references, waits, strict=True) for w in row])
+        self._candidates = now - np.array(self._waits_for(rate))
         if len(self._losses) != len(self._candidates):
             self._losses = np.zeros(len(self._candidates))
-        by_clock = self._choose()
-        by_front = float(self._candidates[-1]) if len(self._tails) > 1 else math.inf
+        by_clock, by_front = self._choose(), math.inf
+        if self._front_frame is not None:
+            self._front_frame.decide_at(now, self._front)
+            by_front = self._front_frame.limit(self._front, rate, self._margin(), self.budget.balance)
         self._wait = max(now - by_clock, 0.0)
         heartbeat = min(by_clock, by_front)
+        self.rising, self.ceiling = UNKNOWN, math.inf
         self.cause = Cause("quantile" if by_clock <= by_front else "front-frame")
         if self.budget.balance < 0:
             self.cause = Cause("budget")
@@ -237,7 +245,7 @@ class BudgetedQuantile:
             return UNKNOWN
         self._new_sources = None
         limited = self._limit_by_sources(self._limit_after_stall(heartbeat, now), now)
-        self.follows_clock = limited >= heartbeat
+        self.rising, self.ceiling = by_clock, by_front if limited >= heartbeat else limited
         self._last = max(self._last, limited)
         return limited
 
@@ -250,25 +258,27 @@ class BudgetedQuantile:
         """The time that the stream has to run before the first heartbeat."""
         if self._new_sources is None:
             return SETTLED * self._wait
-        lateness = min(self._new_sources.lateness(self.ratio), MOST_UNHEARD * max(self._tails[0][-1].highest(), 0.0))
+        lateness = min(self._new_sources.lateness(self.ratio), MOST_UNHEARD * max(self._tails[-1].highest(), 0.0))
         return SETTLED * max(self._wait, (1.0 + self.margin) * lateness)
 
     def _choose(self) -> float:
-        """The candidate of the first frame with the lowest loss; the longest horizon until the budget may be spent."""
-        horizons = len(self._tails[0])
-        best = int(np.argmin(self._losses[:horizons])) if self._may_spend else horizons - 1
-        return float(self._candidates[best])
+        """The candidate with the lowest loss; that of the longest horizon until the budget may be spent."""
+        return float(self._candidates[int(np.argmin(self._losses)) if self._may_spend else -1])
 
-    def _waits_for(self, tails: list[Tail], rate: float) -> list[float]:
+    def _waits_for(self, rate: float) -> list[float]:
         """The wait that each tail proposes at ``rate``; below one row, the wait of the next longer horizon."""
         waits: list[float] = []
-        for tail in reversed(tails):
+        for tail in reversed(self._tails):
             affordable = rate * tail.rows
             if affordable >= 1.0:
                 waits.append(max(tail.above(affordable), 0.0))
             else:
-                waits.append(waits[-1] if waits else max(tail.highest(), 0.0) * (1.0 + self.margin) * self._growth())
+                waits.append(waits[-1] if waits else max(tail.highest(), 0.0) + self._margin())
         return waits[::-1]
+
+    def _margin(self) -> float:
+        """The safety margin on the longest known lateness."""
+        return max(self._tails[-1].highest(), 0.0) * ((1.0 + self.margin) * self._growth() - 1.0)
 
     def _growth(self) -> float:
         """The expected ratio of the latest of 1/D rows to the latest of the rows seen, for an exponential tail."""
@@ -299,8 +309,8 @@ class BudgetedQuantile:
         return {
             "format": _FORMAT,
             "budget": self.budget.snapshot(),
-            "tails": [[tail.snapshot() for tail in tails] for tails in self._tails],
-            "references": self._references,
+            "tails": [tail.snapshot() for tail in self._tails],
+            "front": None if self._front_frame is None else self._front_frame.snapshot(),
             "numbers": [to_json(getattr(self, name)) for name in _NUMBERS],
             "counts": [self._gaps, self._unconfirmed, int(self._may_spend)],
             "bets": self._candidates.tolist(),
@@ -314,11 +324,12 @@ class BudgetedQuantile:
         self.budget.resume(snapshot["budget"])
         if snapshot.get("format") != _FORMAT:
             return
-        self._tails = self._new_tails(len(snapshot["tails"]))
-        for tails, saved in zip(self._tails, snapshot["tails"], strict=True):
-            for tail, state in zip(tails, saved, strict=True):
-                tail.resume(state)
-        self._references = [float(reference) for reference in snapshot["references"]]
+        if snapshot["tails"]:
+            self._new_tails(with_front=snapshot["front"] is not None)
+        for tail, state in zip(self._tails, snapshot["tails"], strict=True):
+            tail.resume(state)
+        if self._front_frame is not None:
+            self._front_frame.resume(snapshot["front"])
         for name, number in zip(_NUMBERS, snapshot["numbers"], strict=True):
             setattr(self, name, from_json(number))
         self._gaps, self._unconfirmed, may_spend = snapshot["counts"]
