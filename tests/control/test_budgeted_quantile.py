@@ -103,15 +103,6 @@ def test_budget_is_not_spent_before_three_promised_drops(drawn: list[tuple[int, 
         heartbeat = decided
 
 
-def test_longest_lateness_of_few_rows_is_extrapolated() -> None:
-    method = BudgetedQuantile(Completeness(0.001))
-    for clock in np.arange(1.0, 33.0):
-        method.observe(Batch(np.array([clock - 2.0]), clock=clock))
-        method.heartbeat(clock)
-    # the maximum of 1 000 exponential latenesses is ln 1000 / ln 32 = 2 times the maximum of 32
-    assert 32.0 - method.heartbeat(32.0) == pytest.approx(1.3 * 2.0 * np.log(1_000) / np.log(32))
-
-
 def test_snapshots_are_small() -> None:
     random = np.random.default_rng(15)
     promise = Completeness(0.01)

@@ -19,7 +19,7 @@ from slackwater.promises import Completeness
 
 BEST_EFFORT_RATIO = 1e-4
 """The drop ratio that best effort (D = 0) aims at."""
-HORIZONS = (2.0, 16.0, 128.0)
+HORIZONS = (4.0, 64.0)
 """The horizons of the tails, in promised drops: a horizon h remembers about h/D rows."""
 WAITS_REMEMBERED = 10.0
 """The shortest horizon remembers at least this many waits, however fast the rows arrive."""
@@ -48,7 +48,7 @@ USUAL_WAITS = 100.0
 _FORMAT = 3
 """The format of snapshots. From a snapshot of another format only the budget is resumed."""
 _NUMBERS = (
-    *("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe"),
+    *("_start", "_now", "_front", "_wait", "_usual", "_probe"),
     *("_gap", "_stalled_at", "_stalled_until", "_reference"),
 )
 """The attributes that a snapshot lists under ``numbers``, in this order."""
@@ -60,12 +60,12 @@ class BudgetedQuantile:
 
     The effective lateness of a row is the reference minus its value. The reference is the arrival clock, or the front,
     at the time when the heartbeat that applied to the row was decided. The method keeps the upper tail of the effective
-    lateness behind the clock over three horizons, and behind the front over one. Each tail proposes a candidate
+    lateness behind the clock over two horizons, and behind the front over one. Each tail proposes a candidate
     heartbeat at the rate that the budget allows. Of those behind the clock the one with the lowest recent pinball loss
     counts. The heartbeat is the lower of that and the one behind the front: a pipeline that falls behind moves its
     front, and a steady one has both in the same place.
 
-    With sources, the fronts of late or silent ones limit the heartbeat further.
+    With sources, the fronts of those that are behind limit the heartbeat further.
 
     Costs about 300 µs per batch and constant memory, plus a few numbers per source. When rows suddenly come later than
     ever before, rows are lost until the method notices.
@@ -102,7 +102,6 @@ class BudgetedQuantile:
         self._candidates: Floats = np.zeros(0)
         self._probe = UNKNOWN
         self._losses: Floats = np.zeros(0)
-        self._last = UNKNOWN
 
     def observe(self, batch: Batch) -> None:
         """Learn from a batch whose late rows have been counted."""
@@ -178,8 +177,7 @@ class BudgetedQuantile:
         for tail, horizon in zip(self._tails, self.horizons, strict=True):
             tail.add(lateness, batch.weights, rows, self._reference - lowest, forget / horizon)
         if self._front_frame is not None:
-            middle = self.horizons[len(self.horizons) // 2]
-            self._front_frame.learn(batch, rows, lowest, forget / middle)
+            self._front_frame.learn(batch, rows, lowest, forget / self.horizons[-1])
 
     def _score(self, batch: Batch, rows: int, lowest: float, now: float) -> None:
         """Update the pinball loss of each candidate heartbeat, and report clusters of losses to the budget."""
@@ -246,7 +244,6 @@ class BudgetedQuantile:
         self._new_sources = None
         limited = self._limit_by_sources(self._limit_after_stall(heartbeat, now), now)
         self.rising, self.ceiling = by_clock, by_front if limited >= heartbeat else limited
-        self._last = max(self._last, limited)
         return limited
 
     def _enough_seen(self, now: float) -> bool:
@@ -278,11 +275,7 @@ class BudgetedQuantile:
 
     def _margin(self) -> float:
         """The safety margin on the longest known lateness."""
-        return max(self._tails[-1].highest(), 0.0) * ((1.0 + self.margin) * self._growth() - 1.0)
-
-    def _growth(self) -> float:
-        """The expected ratio of the latest of 1/D rows to the latest of the rows seen, for an exponential tail."""
-        return max(math.log(1.0 / self.ratio) / math.log(max(self.budget.rows, FIRST_ROWS)), 1.0)
+        return max(self._tails[-1].highest(), 0.0) * self.margin
 
     def _limit_after_stall(self, heartbeat: float, now: float) -> float:
         """Keep the heartbeat at the front from before a stall until the stream has been back for one wait."""
@@ -291,17 +284,13 @@ class BudgetedQuantile:
         return heartbeat
 
     def _limit_by_sources(self, heartbeat: float, now: float) -> float:
-        """Lower the heartbeat to the fronts of sources that are behind or silent, and note the cause."""
+        """Lower the heartbeat to the fronts of sources that are behind, and note the cause."""
         if self._sources is None:
             return heartbeat
         balance = max(self.budget.balance, 0.0)
         front, source = self._sources.lowest_limit(now, self._wait, balance, self._usual, self.idle_after)
         if front < heartbeat:
             heartbeat, self.cause = front, Cause("source-behind", source)
-        in_force = max(heartbeat, self._last)
-        limit, source = self._sources.limit_for_silent(in_force, now, self._wait, balance, self.idle_after)
-        if limit < heartbeat:
-            heartbeat, self.cause = limit, Cause("source-silent", source)
         return heartbeat
 
     def snapshot(self) -> dict[str, Any]:
