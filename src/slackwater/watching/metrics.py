@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slackwater.extras import require
 from slackwater.watching.folders import SeriesFinder, registered_folders
+from slackwater.watching.outrun import outrun
 from slackwater.watching.point import QUANTILES
 from slackwater.watching.ports import DEFAULT_METRICS_PORT
 from slackwater.watching.precision import FATES, PrecisionCounts
@@ -115,6 +116,12 @@ MEASURES = (
         "late / (on time + late) over the last five minutes",
         "gauge",
         _for_kind("completeness", lambda s: s.recent_ledger().drop_ratio),
+    ),
+    Measure(
+        "slackwater_outrun",
+        "1 while rows come later than the method learns, or results wait long to earn losses back; else 0",
+        "gauge",
+        _for_kind("completeness", lambda s: outrun(s) is not None),
     ),
     Measure("slackwater_wait_seconds", "Arrival clock - heartbeat", "gauge", _latest("wait_ms", 1e-3)),
     Measure(

@@ -9,6 +9,7 @@ from html import escape
 from urllib.parse import quote
 
 from slackwater.units import duration_text
+from slackwater.watching.outrun import outrun
 from slackwater.watching.precision import FATES, PrecisionCounts
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import (
@@ -79,7 +80,7 @@ def headline(series: Series, now_ms: float) -> str:
         f'<p class="who">{escape(about.query)} / {escape(about.promise)} by {escape(about.method)}'
         f" · {escape(_query_state(series, now_ms))}</p>"
         f'<dl class="fates">{rows}{_current_values(series)}</dl>'
-        f"{_unreported(series)}</section>"
+        f"{_outrun(series)}{_unreported(series)}</section>"
     )
 
 
@@ -114,6 +115,11 @@ def _current_values(series: Series) -> str:
         facts = [(name, f"{getattr(counts, name):,}") for name in names]
         facts.append(("missed deadlines", f"{counts.missed:,}"))
     return "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts)
+
+
+def _outrun(series: Series) -> str:
+    problem = outrun(series)
+    return "" if problem is None else f'<p class="facts" role="alert">⚠ {escape(problem)}</p>'
 
 
 def _unreported(series: Series) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from slackwater.units import percent
+from slackwater.watching.outrun import outrun
 from slackwater.watching.point import QUANTILES
 from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import RECENT_MS, Series
@@ -22,6 +23,9 @@ def series_lines(series: Series | None) -> list[str]:
     if series.about.kind == "completeness":
         lines.append(f"  last 5 min  {percent(recent.drop_ratio)} of {recent.on_time + recent.late:,} rows late")
         lines.append(f"  lateness    {lateness_text(series)}")
+        problem = outrun(series)
+        if problem is not None:
+            lines.append(f"  WARNING     {problem}")
     elif series.about.kind == "precision":
         now = series.latest("precision") or PrecisionCounts()
         earlier = series.point_at(series.last.at_ms - RECENT_MS)
@@ -48,5 +52,6 @@ def series_json(series: Series) -> dict[str, Any]:
         "lateness_ms": None if lateness is None else dict(zip(names, lateness.quantiles_ms, strict=True)),
         "precision": None if precision is None else precision.as_json(),
         "kept_since_ms": series.since_ms,
+        "outrun": outrun(series),
         "decisions": [asdict(decision) for decision in series.decisions],
     }
