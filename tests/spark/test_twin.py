@@ -3,127 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-import slackwater as sw
 from slackwater.control.choice import Method
-from slackwater.control.disorder import Batch, DisorderController, make_method
-from slackwater.control.ledger import Ledger
-from slackwater.promises import Completeness
+from slackwater.control.disorder import Batch, DisorderController, make_method, method_names
 from slackwater.sim.driver import Batches, run
-from slackwater.sim.streams.step import step
 from slackwater.sim.trace import Trace
-from slackwater.spark.completeness.control_row import Control
-from slackwater.spark.completeness.handler import METRICS_PREFIX
-from slackwater.spark.completeness.histogram import decode_cells
-from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
-from slackwater.spark.worker.control_line import UNKNOWN_US
-from slackwater.spark.worker.mailbox import Mailbox
-from tests.helpers.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
+from tests.helpers.twin import PROMISE, on_spark, trace_in_micros, without_spark
 
 pytestmark = pytest.mark.spark
 
-PROMISE = Completeness(0.1)
 CELL_WIDTH = 2 ** (1 / 64) - 1
-
-
-def trace_in_micros() -> Trace:
-    """One minute of 50 rows per second whose lateness jumps tenfold, rounded to Spark's microseconds."""
-    made = step(0, rows=3000, rate_per_s=50.0, mean_ms=200.0, regimes=3)
-    assert made.arrivals is not None
-    origin = ORIGIN_S * 1000.0
-    return Trace("twin", origin + np.round(made.values, 3), origin + np.round(made.arrivals, 3))
-
-
-def on_spark(
-    spark: SparkSession, folder: Path, trace: Trace, ends: list[int]
-) -> tuple[Ledger, float, list[int | None], list[float | None]]:
-    """Replay the trace one micro-batch at a time; the heartbeat of each is in force in the next.
-
-    Also returns the clocks at which the heartbeats were chosen, as the micro-batches reported them.
-    """
-    assert trace.arrivals is not None
-    stream = FileStream(spark, folder / "in")
-    events = sw.with_drop_ratio(stream.read_stream(), "ts", PROMISE.drop_ratio, arrival="arrived")
-    query = start(events.groupBy(F.window("ts", "5 seconds")).count(), folder)
-    micros = [np.round(column * 1000).astype(int).tolist() for column in (trace.values, trace.arrivals)]
-    heartbeats: list[int | None] = [None]
-    for first, last in zip([0, *ends], ends, strict=False):
-        stream.put(
-            [
-                {"id": first + i, "ts": exact_timestamp(event), "arrived": exact_timestamp(arrival)}
-                for i, (event, arrival) in enumerate(zip(*(us[first:last] for us in micros), strict=True))
-            ]
-        )
-        settle(query)
-        heartbeat = promise_of(query).heartbeat
-        heartbeats.append(None if heartbeat is None else round(heartbeat.timestamp() * 1000))
-    promise = promise_of(query)
-    query.stop()
-    assert promise.mean_wait_ms is not None
-    with_rows = [progress.observedMetrics for progress in query.recentProgress if progress.sources[1].numInputRows]
-    control_us = [metrics[METRICS_PREFIX + promise.name]["control_us"] for metrics in with_rows]
-    chosen_at_ms = [us / 1000.0 if us > UNKNOWN_US else None for us in (row[Control.CHOSEN_AT] for row in control_us)]
-    # The clock of a replay does not run on by itself: a heartbeat is chosen at the clock of its decision.
-    assert all(row[Control.DECIDED_AT] == row[Control.CHOSEN_AT] for row in control_us)
-    return promise.ledger, promise.mean_wait_ms, heartbeats[:-1], chosen_at_ms
-
-
-def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
-    """The cells of ``cell_column``, in numpy."""
-    distances = np.sqrt(np.sqrt(np.sqrt(np.abs(margins_us) + 0.0))) * 128
-    codes = np.where(margins_us >= 0, np.floor(distances), -1 - np.floor(distances)).astype(int)
-    return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
-
-
-def without_spark(
-    trace: Trace, ends: list[int], chosen_at_ms: list[float | None]
-) -> tuple[CompletenessTracker, list[float | None]]:
-    """The tracker that listens to Spark, fed with the same cells, and the heartbeats that judged its batches."""
-    assert trace.arrivals is not None
-    spec = CompletenessSpec("twin", "ts", PROMISE, Method("budgeted-quantile"), [], Mailbox(Path("nowhere")))
-    tracker = CompletenessTracker(spec, "query", "epoch")
-    heartbeats: list[float | None] = []
-    for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
-        heartbeat = tracker.heartbeat_ms
-        reference = tracker.clock_ms if heartbeat is None else heartbeat
-        origins = trace.arrivals[first:last] if reference is None else float(reference)
-        margins = np.round((trace.values[first:last] - origins) * 1000)
-        clock = float(trace.arrivals[last - 1])
-        cells = decode_cells(cells_of(margins), with_sources=False)
-        outcome = tracker.on_batch(
-            BatchObservation(
-                number,
-                heartbeat,
-                reference,
-                clock,
-                cells,
-                clock,
-                state_rows=1,
-                chosen_at_ms=chosen_at_ms[number],
-                decided_at_ms=chosen_at_ms[number],
-                began_ms=float(trace.arrivals[first]),
-            )
-        )
-        assert outcome is not None
-        heartbeats.append(outcome.heartbeat_ms)
-    return tracker, heartbeats
+DEFAULT = Method("budgeted-quantile")
+OPTIONS = {"fixed-slack": {"slack_rows": 40}, "normal": {"estimate_every": 300, "sample_every": 10, "samples": 100}}
+OF_PAPERS = [name for name in method_names() if name not in (DEFAULT.name, "source-heartbeat")]
 
 
 def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path) -> None:
     trace = trace_in_micros()
     ends = [*range(250, trace.rows, 250), trace.rows]
-    ledger, mean_wait_ms, heartbeats, chosen_at_ms = on_spark(spark, tmp_path, trace, ends)
+    (replayed,) = on_spark(spark, tmp_path, trace, ends, [DEFAULT])
+    ledger, mean_wait_ms, heartbeats = replayed.ledger, replayed.mean_wait_ms, replayed.heartbeats
+    chosen_at_ms = replayed.chosen_at_ms
     assert trace.arrivals is not None
     clocks = [float(np.floor(trace.arrivals[end - 1])) for end in ends]
     assert chosen_at_ms == [None, *clocks[:-1]], "each micro-batch is judged by the decision from the one before it"
 
-    tracker, decided = without_spark(trace, ends, chosen_at_ms)
+    tracker, decided = without_spark(trace, ends, chosen_at_ms, DEFAULT)
     assert decided == heartbeats, "every decision, to the millisecond"
     assert tracker.ledger == ledger
     assert tracker.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
@@ -149,3 +58,20 @@ def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path
     assert np.median(np.abs(spark_waits - waits) / waits) <= CELL_WIDTH
     assert PROMISE.kept_by(ledger.late, ledger.on_time)
     assert PROMISE.kept_by(outcome.late, outcome.rows - outcome.late)
+
+
+@pytest.mark.full
+def test_every_method_of_the_papers_decides_on_spark_as_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    """Late rows are counted exactly, and a heartbeat comes, whatever the method."""
+    trace = trace_in_micros()
+    ends = [600, 1200, 1800, 2400, trace.rows]
+    methods = [Method(name, **OPTIONS.get(name, {})) for name in OF_PAPERS]
+    replays = on_spark(spark, tmp_path, trace, ends, methods)
+    for method, replayed in zip(methods, replays, strict=True):
+        tracker, decided = without_spark(trace, ends, replayed.chosen_at_ms, method)
+        assert replayed.heartbeats == decided, method.name
+        assert replayed.ledger == tracker.ledger, method.name
+        in_force = [-np.inf if heartbeat is None else heartbeat for heartbeat in replayed.heartbeats]
+        judged = np.repeat(in_force, np.diff([0, *ends]))
+        assert replayed.ledger.late == int(np.count_nonzero(trace.values < judged)), method.name
+        assert np.isfinite(in_force).any(), f"{method.name} never has a heartbeat"

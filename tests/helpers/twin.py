@@ -1,0 +1,131 @@
+"""A trace replayed on Spark one micro-batch at a time, and the same micro-batches through the tracker without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+import slackwater as sw
+from slackwater.control.choice import Method
+from slackwater.control.ledger import Ledger
+from slackwater.promises import Completeness
+from slackwater.sim.streams.step import step
+from slackwater.sim.trace import Trace
+from slackwater.spark.completeness.control_row import Control
+from slackwater.spark.completeness.handler import METRICS_PREFIX
+from slackwater.spark.completeness.histogram import decode_cells
+from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
+from slackwater.spark.worker.control_line import UNKNOWN_US
+from slackwater.spark.worker.mailbox import Mailbox
+from tests.helpers.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
+
+PROMISE = Completeness(0.1)
+
+
+def trace_in_micros() -> Trace:
+    """One minute of 50 rows per second whose lateness jumps tenfold, rounded to Spark's microseconds."""
+    made = step(0, rows=3000, rate_per_s=50.0, mean_ms=200.0, regimes=3)
+    assert made.arrivals is not None
+    origin = ORIGIN_S * 1000.0
+    return Trace("twin", origin + np.round(made.values, 3), origin + np.round(made.arrivals, 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What Spark decided: the ledger and the mean wait of the run, and for each micro-batch the heartbeat in force.
+
+    ``chosen_at_ms`` are the clocks at which the heartbeats were chosen, as the micro-batches reported them.
+    """
+
+    ledger: Ledger
+    mean_wait_ms: float | None
+    heartbeats: list[int | None]
+    chosen_at_ms: list[float | None]
+
+
+def on_spark(
+    spark: SparkSession, folder: Path, trace: Trace, ends: list[int], methods: Sequence[Method]
+) -> list[Replayed]:
+    """Replay the trace one micro-batch at a time, to one query per method."""
+    assert trace.arrivals is not None
+    stream = FileStream(spark, folder / "in")
+    queries = []
+    for number, method in enumerate(methods):
+        events = sw.with_drop_ratio(stream.read_stream(), "ts", PROMISE.drop_ratio, arrival="arrived", method=method)
+        queries.append(start(events.groupBy(F.window("ts", "5 seconds")).count(), folder / str(number)))
+        queries[-1].processAllAvailable()  # one after the other: each starts a Python process
+    micros = [np.round(column * 1000).astype(int).tolist() for column in (trace.values, trace.arrivals)]
+    heartbeats: list[list[int | None]] = [[None] for _ in queries]
+    for first, last in zip([0, *ends], ends, strict=False):
+        stream.put(
+            [
+                {"id": first + i, "ts": exact_timestamp(event), "arrived": exact_timestamp(arrival)}
+                for i, (event, arrival) in enumerate(zip(*(us[first:last] for us in micros), strict=True))
+            ]
+        )
+        for query, of_query in zip(queries, heartbeats, strict=True):
+            settle(query)
+            heartbeat = promise_of(query).heartbeat
+            of_query.append(None if heartbeat is None else round(heartbeat.timestamp() * 1000))
+    replayed = [_replayed(query, of_query[:-1]) for query, of_query in zip(queries, heartbeats, strict=True)]
+    for query in queries:
+        query.stop()
+    return replayed
+
+
+def _replayed(query: StreamingQuery, heartbeats: list[int | None]) -> Replayed:
+    promise = promise_of(query)
+    with_rows = [progress.observedMetrics for progress in query.recentProgress if progress.sources[1].numInputRows]
+    control_us = [metrics[METRICS_PREFIX + promise.name]["control_us"] for metrics in with_rows]
+    chosen_at_ms = [us / 1000.0 if us > UNKNOWN_US else None for us in (row[Control.CHOSEN_AT] for row in control_us)]
+    # The clock of a replay does not run on by itself: a heartbeat is chosen at the clock of its decision.
+    assert all(row[Control.DECIDED_AT] == row[Control.CHOSEN_AT] for row in control_us)
+    return Replayed(promise.ledger, promise.mean_wait_ms, heartbeats, chosen_at_ms)
+
+
+def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
+    """The cells of ``cell_column``, in numpy."""
+    distances = np.sqrt(np.sqrt(np.sqrt(np.abs(margins_us) + 0.0))) * 128
+    codes = np.where(margins_us >= 0, np.floor(distances), -1 - np.floor(distances)).astype(int)
+    return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
+
+
+def without_spark(
+    trace: Trace, ends: list[int], chosen_at_ms: list[float | None], method: Method
+) -> tuple[CompletenessTracker, list[float | None]]:
+    """The tracker that listens to Spark, fed with the same cells, and the heartbeats that judged its batches."""
+    assert trace.arrivals is not None
+    spec = CompletenessSpec("twin", "ts", PROMISE, method, [], Mailbox(Path("nowhere")))
+    tracker = CompletenessTracker(spec, "query", "epoch")
+    heartbeats: list[float | None] = []
+    for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
+        heartbeat = tracker.heartbeat_ms
+        reference = tracker.clock_ms if heartbeat is None else heartbeat
+        origins = trace.arrivals[first:last] if reference is None else float(reference)
+        margins = np.round((trace.values[first:last] - origins) * 1000)
+        clock = float(trace.arrivals[last - 1])
+        cells = decode_cells(cells_of(margins), with_sources=False)
+        outcome = tracker.on_batch(
+            BatchObservation(
+                number,
+                heartbeat,
+                reference,
+                clock,
+                cells,
+                clock,
+                state_rows=1,
+                chosen_at_ms=chosen_at_ms[number],
+                decided_at_ms=chosen_at_ms[number],
+                began_ms=float(trace.arrivals[first]),
+            )
+        )
+        assert outcome is not None
+        heartbeats.append(outcome.heartbeat_ms)
+    return tracker, heartbeats
