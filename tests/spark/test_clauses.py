@@ -152,6 +152,30 @@ def test_heartbeats_of_the_stream_itself(spark: SparkSession, tmp_path: Path) ->
     assert values(sw.reconcile(outcome.published)) == values(closed) and closed.count() >= 7
 
 
+def test_lowest_heartbeat_of_the_sources_counts(spark: SparkSession, tmp_path: Path) -> None:
+    """A source that is five seconds behind another loses nothing: its own heartbeats say so."""
+    rng, made = np.random.default_rng(7), []
+    for number in range(4):
+        made.append([])
+        for sensor, behind in (("s0", 0), ("s1", 5)):
+            seconds = np.sort(rng.uniform(10 * number - behind, 10 * number + 10 - behind, 25)) + 10
+            batch = rows(seconds, np.zeros(25), 100 * number + 50 * (behind > 0))
+            said = {"ts": None, "beat": timestamp(10 * number + 20 - behind)}
+            made[-1] += [{**row, "sensor": sensor} for row in [*batch, said]]
+    text = "SELECT COUNT(*) AS n FROM Sensors [RANGE 5 seconds SLIDE 5 seconds HEARTBEAT beat SOURCE sensor LATE PANES]"
+    source = FileStream(spark, tmp_path / "in", schema=SCHEMA + ", beat timestamp")
+    outcome = run_side_by_side(source, tmp_path, made, {"beats": Case(text)})["beats"]
+    promise, report = outcome.promise, outcome.report
+    assert promise.heartbeat is not None
+    assert exact_timestamp(round(promise.heartbeat.timestamp() * 1e6)) == timestamp(45), "that of s1"
+    assert (report.ledger.input, report.ledger.late, report.ledger.invalid) == (200, 0, 0)
+    exact = source.read_batch().where("ts IS NOT NULL").groupBy(F.window("ts", "5 seconds").alias("w"))
+    counted = exact.agg(F.count("*").alias("n")).selectExpr("w.start AS window_start", "w.end AS window_end", "n")
+    closed = counted.where(F.col("window_end") <= F.lit(promise.heartbeat))
+    assert values(sw.reconcile(outcome.published)) == values(closed)
+    assert closed.count() >= 7
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("path", SHED)
 def test_delay_with_errors_with_a_drop_ratio_and_alone(path: str, shed: dict[str, Outcome]) -> None:

@@ -23,7 +23,7 @@ class Batch:
     - ``arrivals``: the arrival of each entry in milliseconds; None if only the clock of the batch is known.
     - ``weights``: how many rows each entry stands for; None if every entry is one row.
     - ``sources``: the source of each entry, as an arbitrary integer.
-    - ``punctuations``: the heartbeats that the stream itself carried.
+    - ``punctuations``: the heartbeats that the stream itself carried; ``punctuation_sources``: the source of each.
     - ``clock``: the arrival clock at the end of the batch; None for a stream without a clock.
     - ``reference``: the arrival clock at which the heartbeat in force was chosen; None if it was the last decision's.
     - ``decided_at``: the arrival clock of that heartbeat's decision, which is earlier; None if it was the last one's.
@@ -39,6 +39,7 @@ class Batch:
     weights: Ints | None = None
     sources: Ints | None = None
     punctuations: Floats | None = None
+    punctuation_sources: Ints | None = None
     clock: float | None = None
     reference: float | None = None
     decided_at: float | None = None

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.spark.completeness.histogram import Cells, decode_cells
 from slackwater.spark.completeness.report import CompletenessReport, completeness_report_of
-from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX
+from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX, carried_heartbeats
 from slackwater.spark.completeness.tracker import (
     BatchObservation,
     BatchOutcome,
@@ -205,7 +205,7 @@ def _observation(
     # Queries that share a promise are judged by its highest heartbeat, which is then the reference of their histograms.
     own_ms = None if offset.heartbeat_ms is None else float(offset.heartbeat_ms)
     judging_ms = own_ms if own_ms is None or reference_ms is None else reference_ms
-    source_heartbeat = progress.observedMetrics.get(SOURCE_HEARTBEAT_PREFIX + spec.name)
+    carried = progress.observedMetrics.get(SOURCE_HEARTBEAT_PREFIX + spec.name)
     return BatchObservation(
         batch_id=progress.batchId,
         heartbeat_ms=judging_ms,
@@ -221,7 +221,7 @@ def _observation(
         source_names={
             named["source"]: named["name"] for key in ("oldest", "any_one") if (named := metrics.get(key)) is not None
         },
-        source_heartbeat_ms=None if source_heartbeat is None else _ms(source_heartbeat["heartbeat_us"]),
+        source_heartbeats_ms=carried_heartbeats(None if carried is None else carried.asDict()),
     )
 
 

@@ -66,10 +66,11 @@ def cell_column(event_us: Column, margin_us: Column, valid: Column, sampled: Col
         passed_over = F.when(sampled & skipped, F.lit(None).cast("int")).when(sampled & probed, probe)
         return passed_over.when(valid, cell).otherwise(INVALID_CELL)
     cell = F.when(valid, cell).otherwise(INVALID_CELL)
-    return _source(sources) * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_PER_SIDE
+    return source_number(sources) * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_PER_SIDE
 
 
-def _source(sources: list[str]) -> Column:
+def source_number(sources: list[str]) -> Column:
+    """The number by which the driver knows the source of a row."""
     return F.pmod(F.xxhash64(*sources), F.lit(_SOURCE_HASHES))
 
 
@@ -79,7 +80,7 @@ def named_sources(column: str, sources: list[str]) -> list[Column]:
     Cells know sources by number only. After some micro-batches every source has its name, a slow one first.
     """
     name = F.concat_ws(", ", *(F.col(quoted(source)).cast("string") for source in sources))
-    named, time = F.struct(_source(sources).alias("source"), name.alias("name")), F.col(quoted(column))
+    named, time = F.struct(source_number(sources).alias("source"), name.alias("name")), F.col(quoted(column))
     return [F.min_by(named, time).alias("oldest"), F.min_by(named, F.xxhash64(time)).alias("any_one")]
 
 

@@ -55,7 +55,7 @@ class BatchObservation:
     ``reported_at_ms`` the time at which it was planned, ``took_ms`` how long it took from then to its commit,
     ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen and ``decided_at_ms`` that of the decision
     (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
-    ``source_heartbeat_ms`` is the highest heartbeat that the stream itself carried.
+    ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source.
     """
 
     batch_id: int
@@ -66,7 +66,7 @@ class BatchObservation:
     reported_at_ms: float
     state_rows: int
     source_names: dict[int, str] = field(default_factory=dict)
-    source_heartbeat_ms: float | None = None
+    source_heartbeats_ms: dict[int | None, float] = field(default_factory=dict)
     chosen_at_ms: float | None = None
     decided_at_ms: float | None = None
     began_ms: float | None = None
@@ -155,8 +155,8 @@ class CompletenessTracker:
             self.controller.raise_to(observed.heartbeat_ms)
         self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
         cause, lateness, sources = self._learn_rows(observed, late) if rows else ("no rows", None, ())
-        if observed.source_heartbeat_ms is not None:
-            cause = self._learn_source_heartbeat(observed.source_heartbeat_ms)
+        if observed.source_heartbeats_ms:
+            cause = self._learn_source_heartbeats(observed.source_heartbeats_ms)
         wait_ms = None
         if observed.heartbeat_ms is not None:
             wait_ms = self._clock_ms - observed.heartbeat_ms
@@ -247,10 +247,18 @@ class CompletenessTracker:
         slowest = np.argsort(-freshest, kind="stable")[:_MOST_SOURCES]
         return tuple((self._source_name(int(numbers[i])), int(rows[i]), round(float(freshest[i]), 3)) for i in slowest)
 
-    def _learn_source_heartbeat(self, heartbeat_ms: float) -> str:
-        """Take over a heartbeat that the stream itself carried; the cause of the decision."""
+    def _learn_source_heartbeats(self, heartbeats_ms: dict[int | None, float]) -> str:
+        """Take over heartbeats that the stream itself carried; the cause of the decision."""
         clock = None if math.isnan(self._clock_ms) else self._clock_ms
-        self.controller.observe(Batch(np.empty(0), punctuations=np.array([heartbeat_ms]), clock=clock))
+        sources = [source for source in heartbeats_ms if source is not None]
+        self.controller.observe(
+            Batch(
+                np.empty(0),
+                punctuations=np.array(list(heartbeats_ms.values())),
+                punctuation_sources=np.array(sources, dtype=np.int64) if sources else None,
+                clock=clock,
+            )
+        )
         return self._decide(clock, 0.0)
 
     def on_idle(self, now_ms: float) -> None:
