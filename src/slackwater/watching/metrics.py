@@ -155,8 +155,12 @@ MEASURES = (
     Measure("slackwater_shed_ratio", "Share of rows shed", "gauge", _latest("shed_ratio")),
     Measure("slackwater_load_rows_per_second", "Rows that arrive", "gauge", _latest("load_per_s")),
     Measure("slackwater_capacity_rows_per_second", "Rows that can be processed", "gauge", _latest("capacity_per_s")),
+    Measure("slackwater_backlog_rows", "Rows that have arrived and wait", "gauge", _latest("backlog_rows")),
     Measure(
-        "slackwater_backlog_rows", "Rows that arrived during the last micro-batch", "gauge", _latest("backlog_rows")
+        "slackwater_source_limit_decides",
+        "1 while a limit of the source decides the delay, so that shedding cannot help, else 0",
+        "gauge",
+        _latest("limit_decides"),
     ),
     Measure("slackwater_row_cost_seconds", "Processing time per row", "gauge", _latest("row_cost_s")),
     Measure("slackwater_batch_duration_seconds", "Duration of the last micro-batch", "gauge", _latest("duration_s")),

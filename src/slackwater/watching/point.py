@@ -84,6 +84,7 @@ class Point:
     load_per_s: float | None = None
     capacity_per_s: float | None = None
     backlog_rows: float | None = None
+    limit_decides: bool | None = None
     row_cost_s: float | None = None
     duration_s: float | None = None
     state_rows: int | None = None

@@ -17,6 +17,7 @@ from slackwater.control.shedding.batch_cost import BatchCostMonitor
 from slackwater.control.shedding.controller import shed_ratio
 from slackwater.control.shedding.laws.ctrl_batch import CtrlBatch
 from slackwater.control.shedding.protocol import SheddingLaw, Status
+from slackwater.control.shedding.source_backlog import SourceBacklog
 from slackwater.promises import Timeliness
 
 MOST_SHED = 0.99
@@ -26,6 +27,8 @@ AIM = 0.92
 """The loop aims at this share of the promised delay, so that noise does not take the mean above the promise."""
 
 _LEAST_HEADROOM = 0.05
+_SHORTEST = 1.1
+"""A batch cannot be made shorter than this many times its fixed cost."""
 _OVERDUE = 1.15
 """A running batch is overdue if it has taken this many times its target duration."""
 
@@ -35,6 +38,8 @@ class MicroBatch:
     """A committed micro-batch: the time of its trigger, its duration until the commit, the rows read and kept.
 
     ``mean_arrival_s`` is the mean arrival of the kept rows, on the same clock as ``started_s``; None if unknown.
+    ``waiting_rows`` is the lag that the source reports: rows that had arrived and were not handed over. For a source
+    with a limit that reports none, ``newest_arrival_s`` is the newest arrival of the rows read.
     """
 
     started_s: float
@@ -42,16 +47,24 @@ class MicroBatch:
     rows: int
     kept: int
     mean_arrival_s: float | None = None
+    waiting_rows: float | None = None
+    newest_arrival_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShedDecision:
-    """The shed ratio for the next batches, and the signals that led to it."""
+    """The shed ratio for the next batches, and the signals that led to it.
+
+    ``backlog_rows`` have arrived and are not in a committed batch. If ``limit_decides``, the limit of the source
+    decides the delay and nothing is shed.
+    """
 
     shed_ratio: float
     delay_s: float | None = None
     load_per_s: float | None = None
     capacity_per_s: float | None = None
+    backlog_rows: float | None = None
+    limit_decides: bool = False
     warning: str | None = None
 
 
@@ -61,12 +74,16 @@ class MicroBatchController:
     A decision applies to the next batch or the one after it, so the first batch of a burst is processed whole. If the
     fixed cost of a batch or the trigger interval alone exceeds the target, the promise cannot be kept; the controller
     then warns once and sheds only enough to keep up with the input. Costs about 20 µs per batch.
+
+    Behind a source that holds rows back, shorter batches read faster: the controller sheds so that the source's backlog
+    is worked off within the target. If even the shortest batches read slower than rows arrive, it sheds nothing.
     """
 
     def __init__(self, promise: Timeliness, law: SheddingLaw) -> None:
         self.promise = promise
         self.law = law
         self.cost = BatchCostMonitor()
+        self.source = SourceBacklog()
         self.shed_ratio = 0.0
         self._before: MicroBatch | None = None
         self._trigger_s: float | None = None
@@ -85,29 +102,55 @@ class MicroBatchController:
             # the first batch includes class loading and compilation, so its cost is not representative
             return ShedDecision(self.shed_ratio)
         self.cost.observe(batch.kept, batch.duration_s)
+        self.source.observe(before, batch)
         width_s = self._width_s(before, batch)
         delay_s = self._delay_s(batch, width_s)
         if self.cost.cost_s is None:
             return ShedDecision(self.shed_ratio, delay_s)
-        load_per_s = batch.rows / width_s
         next_width_s = max(self._trigger_s or 0.0, batch.duration_s)
+        # a source that holds rows back hands over the same number again, however long the batch takes
+        offered_per_s = batch.rows / (next_width_s if self.source.holds_back else width_s)
+        load_per_s = self.source.arriving_per_s if self.source.holds_back else offered_per_s
         headroom = max(1.0 - self.cost.fixed_s / next_width_s, _LEAST_HEADROOM)
         capacity_per_s = headroom / self.cost.cost_s
         target_s, warning = self._duration_target_s()
-        self._target_s, self._ratio_before = target_s, self.shed_ratio
-        status = Status(
-            period_s=next_width_s,
-            target_s=target_s,
-            arrived_per_s=load_per_s,
-            finished_per_s=batch.kept / width_s,
-            backlog=batch.duration_s * capacity_per_s,
-            cost_s=self.cost.cost_s,
-            headroom=headroom,
+        self._ratio_before = self.shed_ratio
+        if self.source.holds_back:
+            target_s = self._target_behind_limit_s(batch.rows, target_s)
+        if self.source.decides:
+            self._target_s, self.shed_ratio = None, 0.0
+        else:
+            self._target_s = target_s
+            status = Status(
+                period_s=next_width_s,
+                target_s=target_s,
+                arrived_per_s=offered_per_s,
+                finished_per_s=batch.kept / width_s,
+                backlog=batch.duration_s * capacity_per_s,
+                cost_s=self.cost.cost_s,
+                headroom=headroom,
+            )
+            self.shed_ratio = min(shed_ratio(self.law.admit_per_s(status), offered_per_s), MOST_SHED)
+            if isinstance(self.law, CtrlBatch):
+                self._stop_if_unneeded(batch, target_s, offered_per_s, offered_per_s * next_width_s)
+        return ShedDecision(
+            self.shed_ratio,
+            delay_s,
+            load_per_s,
+            capacity_per_s,
+            # what arrived while the batch ran has not been processed either
+            (self.source.waiting_rows or 0.0) + load_per_s * batch.duration_s,
+            self.source.decides,
+            warning,
         )
-        self.shed_ratio = min(shed_ratio(self.law.admit_per_s(status), load_per_s), MOST_SHED)
-        if isinstance(self.law, CtrlBatch):
-            self._stop_if_unneeded(batch, target_s, load_per_s, load_per_s * next_width_s)
-        return ShedDecision(self.shed_ratio, delay_s, load_per_s, capacity_per_s, warning)
+
+    def _target_behind_limit_s(self, rows: int, target_s: float) -> float:
+        """The duration of a batch, shortened as far as working off the source's backlog takes."""
+        assert self.cost.cost_s is not None
+        shortest_s = _SHORTEST * self.cost.fixed_s + (1.0 - MOST_SHED) * self.cost.cost_s * rows
+        least_s = max(self._trigger_s or 0.0, shortest_s, 1e-3)
+        self.source.judge(rows, least_s)
+        return min(target_s, max(self.source.longest_s(rows, self.promise.max_delay_s), least_s))
 
     def _stop_if_unneeded(self, batch: MicroBatch, target_s: float, load_per_s: float, expected_rows: float) -> None:
         """Set the shed ratio to 0 if the last batch met its target and the next one probably will without shedding."""
@@ -169,8 +212,10 @@ class MicroBatchController:
         """The mean delay of the kept rows: measured if their arrivals are known, otherwise modelled."""
         modelled_s = width_s / 2 + batch.duration_s
         if batch.mean_arrival_s is None:
-            return modelled_s if batch.kept else None
+            return modelled_s + self.source.behind_s if batch.kept else None
         measured_s = batch.started_s + batch.duration_s - batch.mean_arrival_s
+        if self.source.holds_back:
+            return measured_s
         # the model does not include the time before the source offers the rows
         self._lead_s += 0.3 * (measured_s - modelled_s - self._lead_s)
         return measured_s
@@ -180,7 +225,7 @@ class MicroBatchController:
         room_s = AIM * self.promise.max_delay_s - self._lead_s
         trigger_s = self._trigger_s or 0.0
         target_s = room_s / 1.5 if room_s >= 1.5 * trigger_s else room_s - trigger_s / 2
-        least_s = 1.1 * self.cost.fixed_s
+        least_s = _SHORTEST * self.cost.fixed_s
         if target_s > least_s:
             return target_s, None
         warning = None
@@ -203,6 +248,7 @@ class MicroBatchController:
             "shed_ratio": self.shed_ratio,
             "trigger_s": self._trigger_s,
             "lead_s": self._lead_s,
+            "source": self.source.snapshot(),
         }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
@@ -213,3 +259,5 @@ class MicroBatchController:
         self.shed_ratio = snapshot["shed_ratio"]
         self._trigger_s = snapshot["trigger_s"]
         self._lead_s = snapshot["lead_s"]
+        if "source" in snapshot:  # snapshots of earlier versions have none
+            self.source.resume(snapshot["source"])

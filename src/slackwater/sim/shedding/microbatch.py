@@ -54,6 +54,8 @@ def run_micro_batches(
     cost_s: float | Callable[[Floats], Floats],
     noise: float = 0.0,
     lag: int = 0,
+    limit: int | None = None,
+    reports_lag: bool = True,
     seed: int = 0,
     **options: Any,
 ) -> MicroBatchRun:
@@ -62,6 +64,8 @@ def run_micro_batches(
     - ``cost_s``: the cost of a row, or a function from arrival times to the cost of each row.
     - ``noise``: the coefficient of variation of the duration of a batch.
     - ``lag``: the number of batches by which a decision takes effect too late.
+    - ``limit``: the most rows that the source hands over to a batch.
+    - ``reports_lag``: whether a source with a limit says how many rows it holds back.
     - ``options``: options of the law.
     """
     rng = np.random.default_rng(seed)
@@ -75,6 +79,8 @@ def run_micro_batches(
         if last == first:
             now_s += trigger_s
             continue
+        waiting = 0 if limit is None else max(last - first - limit, 0)
+        last -= waiting
         kept = first + np.flatnonzero(rng.random(last - first) >= pending.popleft())
         work_s = float(cost_s(arrivals_s[kept]).sum()) if callable(cost_s) else cost_s * len(kept)
         duration_s = (fixed_s + work_s) * float(1.0 + noise * rng.standard_normal())
@@ -82,7 +88,9 @@ def run_micro_batches(
         mean_arrival_s = float(arrivals_s[kept].mean()) if len(kept) else None
         if controller.overdue(now_s + duration_s) and pending:
             pending[0] = controller.shed_ratio
-        batches.append(MicroBatch(now_s, duration_s, last - first, len(kept), mean_arrival_s))
+        lag_rows = float(waiting) if limit is not None and reports_lag else None
+        newest_s = float(arrivals_s[last - 1]) if limit is not None and not reports_lag else None
+        batches.append(MicroBatch(now_s, duration_s, last - first, len(kept), mean_arrival_s, lag_rows, newest_s))
         decisions.append(controller.step(batches[-1]))
         pending.append(decisions[-1].shed_ratio)
         first = last

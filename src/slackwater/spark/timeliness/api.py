@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.control.choice import Law
@@ -16,6 +16,7 @@ from slackwater.spark.runtime.location import mailbox_for
 from slackwater.spark.runtime.settings import Setting, setting
 from slackwater.spark.timeliness.handler import DELAY_PREFIX, TimelinessHandler
 from slackwater.spark.timeliness.shed_row import Shed, shed_row
+from slackwater.spark.timeliness.source_limits import source_limits
 from slackwater.spark.timeliness.tracker import TimelinessSpec
 from slackwater.spark.worker.columns import COIN, SHED
 from slackwater.units import DAY_US
@@ -57,7 +58,7 @@ def with_max_delay(
     """
     timeliness = Timeliness.of(max_delay)
     _check(events, arrival, weight)
-    spec = _new_promise(events.sparkSession, timeliness, name, law, location)
+    spec = _new_promise(events, timeliness, name, law, location)
     # One column for the control row and one for the coin: each further column would be copied with every row, and each
     # further step of the plan would be planned again in every micro-batch.
     marked = events.select("*", shed_row(events.sparkSession, spec.mailbox).alias(SHED))
@@ -73,6 +74,7 @@ def with_max_delay(
         F.count(F.when(keep, 1)).alias("kept"),
         F.first(ratio).alias("shed_ratio"),
         F.avg(F.when(plausible, arrival_us)).alias("mean_arrival_us"),
+        F.max(F.when(arrival_us <= now_us, arrival_us)).alias("newest_arrival_us"),
     )
     kept = observed.where(keep)
     if weight is not None:
@@ -81,13 +83,15 @@ def with_max_delay(
 
 
 def _new_promise(
-    spark: SparkSession, timeliness: Timeliness, name: str | None, law: str | Law | None, location: str | None
+    events: DataFrame, timeliness: Timeliness, name: str | None, law: str | Law | None, location: str | None
 ) -> TimelinessSpec:
     """A promise in the charge of the session's handler; refuses an unknown law or option."""
+    spark = events.sparkSession
     listener = listener_of(spark)
     chosen_name = listener.handler(TimelinessHandler).fresh_name("delay") if name is None else name
     chosen_law = Law(setting(spark, Setting.LAW) or DEFAULT_SPARK_LAW) if law is None else Law.of(law)
-    spec = TimelinessSpec(chosen_name, timeliness, chosen_law, mailbox_for(spark, chosen_name, location))
+    mailbox = mailbox_for(spark, chosen_name, location)
+    spec = TimelinessSpec(chosen_name, timeliness, chosen_law, mailbox, source_limits(events))
     spec.new_controller()  # refuses bad options here rather than in the listener
     listener.add(TimelinessHandler, spec)
     return spec

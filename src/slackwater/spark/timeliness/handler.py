@@ -15,6 +15,7 @@ from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.timeliness.overdue_watch import OverdueWatch
 from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
+from slackwater.spark.timeliness.source_lag import SourceLag, source_lag
 from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker
 from slackwater.watching.point import Point
 from slackwater.watching.series import About
@@ -52,17 +53,25 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         for spec, metrics in self._observed(progress):
             tracker = self._tracker(spec, progress)
             self._overdue_watch.resume(tracker)
-            batch = _micro_batch(progress, metrics)
-            outcome = tracker.on_batch(progress.batchId, batch, metrics["shed_ratio"] or 0.0)
+            source = source_lag(progress, metrics["rows"] or 0)
+            batch = _micro_batch(progress, metrics, source, limited=bool(spec.limits))
+            description = None if source is None else source.description
+            outcome = tracker.on_batch(progress.batchId, batch, metrics["shed_ratio"] or 0.0, description)
             if outcome is None:
                 continue
             # The ratio first: the next micro-batch may be about to read it.
             self._publish(tracker)
-            if outcome.decision.warning is not None:
-                _log.warning("%s (promise %r)", outcome.decision.warning, spec.name)
+            self._warn(tracker, outcome)
             spec.mailbox.write_snapshot(tracker.query_id, tracker.snapshot())
             entries.append(_entry(tracker, outcome, progress))
         return entries
+
+    def _warn(self, tracker: TimelinessTracker, outcome: BatchOutcome) -> None:
+        if outcome.decision.warning is not None:
+            _log.warning("%s (promise %r)", outcome.decision.warning, tracker.spec.name)
+        if outcome.limit is not None and not tracker.limit_warned:
+            tracker.limit_warned = True
+            _log.warning("%s (promise %r)", limit_warning(outcome), tracker.spec.name)
 
     def on_idle(self, query_id: str, now_ms: float) -> None:
         for tracker in self._trackers_of(query_id):
@@ -107,14 +116,29 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         return [tracker for (query, promise), tracker in self._trackers.items() if promise == name and query in active]
 
 
-def _micro_batch(progress: StreamingQueryProgress, metrics: dict[str, Any]) -> MicroBatch:
-    arrival_us = metrics["mean_arrival_us"]
+def _micro_batch(
+    progress: StreamingQueryProgress, metrics: dict[str, Any], source: SourceLag | None, limited: bool
+) -> MicroBatch:
+    arrival_us, newest_us = metrics["mean_arrival_us"], metrics["newest_arrival_us"]
     return MicroBatch(
         started_s=parse_ms(progress.timestamp) / 1e3,
         duration_s=duration_s(progress),
         rows=metrics["rows"] or 0,
         kept=metrics["kept"] or 0,
         mean_arrival_s=None if arrival_us is None else arrival_us / 1e6,
+        waiting_rows=None if source is None else source.waiting_rows,
+        # without a limit, old arrivals mean that rows reach the source late: no shorter batch would read them earlier
+        newest_arrival_s=newest_us / 1e6 if limited and newest_us is not None else None,
+    )
+
+
+def limit_warning(outcome: BatchOutcome) -> str:
+    """What to do if the limit of the source decides the delay."""
+    decision = outcome.decision
+    return (
+        f"[source-limit] {decision.load_per_s or 0.0:,.0f} rows/s arrive, but {outcome.limit} hands over only "
+        f"{outcome.batch.rows:,} rows per micro-batch and holds {decision.backlog_rows or 0.0:,.0f} back; the limit "
+        "decides the delay, not the processor, so nothing is shed: raise or remove the limit, or shorten the trigger"
     )
 
 
@@ -130,24 +154,25 @@ def _entry(tracker: TimelinessTracker, outcome: BatchOutcome, progress: Streamin
         spec.law.name,
     )
     decision = outcome.decision if outcome.batch.rows else None
-    load = None if decision is None else decision.load_per_s
     point = Point(
         at_ms=committed_ms(progress),
         batch=progress.batchId,
         ledger=tracker.ledger,
-        cause=_cause(controller.shed_ratio) if decision is not None else "no rows",
+        cause=_cause(controller.shed_ratio, outcome.limit) if decision is not None else "no rows",
         delay_s=None if decision is None else decision.delay_s,
         mean_delay_s=tracker.mean_delay_s,
         shed_ratio=controller.shed_ratio,
-        load_per_s=load,
+        load_per_s=None if decision is None else decision.load_per_s,
         capacity_per_s=None if decision is None else decision.capacity_per_s,
-        # What arrived while the micro-batch ran has not been processed yet.
-        backlog_rows=None if load is None else load * duration_s(progress),
+        backlog_rows=None if decision is None else decision.backlog_rows,
+        limit_decides=None if decision is None else decision.limit_decides,
         row_cost_s=controller.cost.cost_s,
         duration_s=duration_s(progress),
     )
     return SeriesEntry(about, spec.mailbox.folder, lambda _last: point)
 
 
-def _cause(shed_ratio: float) -> str:
+def _cause(shed_ratio: float, limit: str | None) -> str:
+    if limit is not None:
+        return f"nothing shed: {limit} decides the delay"
     return "shedding: the load is more than the delay allows" if shed_ratio > 0 else "nothing shed"

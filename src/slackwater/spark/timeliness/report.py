@@ -15,7 +15,10 @@ from slackwater.watching.series import Series
 
 @dataclass(frozen=True, slots=True)
 class TimelinessReport:
-    """One timeliness promise and how it has been kept so far; delays are means over rows."""
+    """One timeliness promise and how it has been kept so far; delays are means over rows.
+
+    ``limit`` names the limit of the source that decides the delay, so that shedding cannot help; None while none does.
+    """
 
     name: str
     law: str
@@ -26,6 +29,8 @@ class TimelinessReport:
     shed_ratio: float
     load_per_s: float | None
     capacity_per_s: float | None
+    backlog_rows: float | None = None
+    limit: str | None = None
     series: Series | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -51,6 +56,8 @@ class TimelinessReport:
             "loss_ratio": self.loss_ratio,
             "load_per_s": self.load_per_s,
             "capacity_per_s": self.capacity_per_s,
+            "backlog_rows": self.backlog_rows,
+            "limit": self.limit,
             "ledger": self.ledger.as_json(),
             "recent": None if self.series is None else series_json(self.series),
         }
@@ -65,6 +72,8 @@ class TimelinessReport:
                 f"  delay       {_seconds(self.delay_s)} now, {_seconds(self.mean_delay_s)} on average"
                 f" ({'kept' if self.kept else 'BROKEN'})",
                 f"  load        {rates}",
+                *([] if self.limit is None else [f"  limit       {self.limit} decides the delay; nothing is shed"]),
+                f"  backlog     {'unknown' if self.backlog_rows is None else f'{self.backlog_rows:,.0f} rows'}",
                 f"  shed        {percent(self.shed_ratio)} now, {percent(self.loss_ratio)} of all rows",
                 f"  ledger      {self.ledger.input:,} rows = {self.ledger.on_time:,} kept + {self.ledger.shed:,} shed",
                 *series_lines(self.series),
@@ -85,6 +94,8 @@ def timeliness_report_of(tracker: TimelinessTracker, series: Series | None = Non
         tracker.controller.shed_ratio,
         None if last is None else last.load_per_s,
         None if last is None else last.capacity_per_s,
+        None if last is None else last.backlog_rows,
+        None if tracker.latest is None else tracker.latest.limit,
         series,
     )
 

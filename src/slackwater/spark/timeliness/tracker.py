@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from slackwater.control.choice import Law
@@ -15,12 +15,13 @@ from slackwater.spark.worker.mailbox import Mailbox
 
 @dataclass(frozen=True, slots=True)
 class TimelinessSpec:
-    """A timeliness promise as it was made on a DataFrame."""
+    """A timeliness promise as it was made on a DataFrame; ``limits`` are those of its sources."""
 
     name: str
     timeliness: Timeliness
     law: Law
     mailbox: Mailbox
+    limits: tuple[str, ...] = ()
 
     def new_controller(self) -> MicroBatchController:
         """A controller that has learned nothing yet; refuses an unknown law or option."""
@@ -29,12 +30,16 @@ class TimelinessSpec:
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """A micro-batch, the shed ratio it ran under, and the decision made after it."""
+    """A micro-batch, the shed ratio it ran under, and the decision made after it.
+
+    ``limit`` says in words which limit of the source decides the delay; None while none does.
+    """
 
     batch_id: int
     batch: MicroBatch
     shed_ratio: float
     decision: ShedDecision
+    limit: str | None = None
 
 
 @dataclass(slots=True)
@@ -50,6 +55,7 @@ class TimelinessTracker:
     ledger: Ledger = field(default_factory=Ledger)
     last_batch: int = -1
     latest: BatchOutcome | None = None
+    limit_warned: bool = False
     _delayed_row_s: float = 0.0
     _delayed_rows: int = 0
 
@@ -67,21 +73,34 @@ class TimelinessTracker:
         if unreported > 0:
             self.ledger += Ledger(unreported_batches=unreported)
 
-    def on_batch(self, batch_id: int, batch: MicroBatch, shed_ratio: float) -> BatchOutcome | None:
-        """Learn from a committed micro-batch and decide the next shed ratio; None for a repeated batch."""
+    def on_batch(
+        self, batch_id: int, batch: MicroBatch, shed_ratio: float, source: str | None = None
+    ) -> BatchOutcome | None:
+        """Learn from a committed micro-batch and decide the next shed ratio; None for a repeated batch.
+
+        ``source`` is the source's description in Spark's progress.
+        """
         if batch_id <= self.last_batch:
             return None
         self.last_batch = batch_id
         # This promise judges no event times: every kept row counts as on time.
         self.ledger += Ledger(on_time=batch.kept, shed=batch.rows - batch.kept)
         decision = self.controller.step(batch)
+        if self.spec.limits and batch.waiting_rows is None and batch.newest_arrival_s is None:
+            # nothing says how many rows a source with a limit holds back
+            decision = replace(decision, backlog_rows=None)
         if decision.delay_s is not None:
             self._delayed_row_s += batch.kept * decision.delay_s
             self._delayed_rows += batch.kept
-        outcome = BatchOutcome(batch_id, batch, shed_ratio, decision)
+        limit = self._limit(source) if decision.limit_decides else None
+        outcome = BatchOutcome(batch_id, batch, shed_ratio, decision, limit)
         if batch.rows:
             self.latest = outcome
         return outcome
+
+    def _limit(self, source: str | None) -> str:
+        limit = ", ".join(self.spec.limits) or "limit per micro-batch"
+        return f"{limit} of {source or 'the source'}"
 
     @property
     def mean_delay_s(self) -> float | None:
