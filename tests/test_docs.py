@@ -84,11 +84,12 @@ def test_architecture_names_every_file_of_a_promise(tmp_path: Path) -> None:
     mailbox = Mailbox(tmp_path)
     mailbox.declare_live([])
     mailbox.write_shed_ratio(0.0)
+    mailbox.write_target(5.0)
     mailbox.publish({}, False, {})
     mailbox.announce("<id>")
     series_path(tmp_path, "<query>").touch()
     files = sorted(path.name for path in tmp_path.iterdir())
-    assert len(files) == 6
+    assert len(files) == 7
     assert not [name for name in [*files, "snapshot-<query>.json"] if f"| `{name}`" not in page]
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         shed_share,
         sum_error,
     )
+    from slackwater.spark.timeliness.retarget import retarget
     from slackwater.spark.windows.builder import window
     from slackwater.spark.windows.late_rows import late_rows, on_time
     from slackwater.spark.windows.ordered_rows import ordered
@@ -80,6 +81,7 @@ __all__ = [
     "ordered",
     "reconcile",
     "report",
+    "retarget",
     "serve_metrics",
     "shed_share",
     "sql",
@@ -121,6 +123,7 @@ _HOMES = {
     "ordered": "slackwater.spark.windows.ordered_rows",
     "reconcile": "slackwater.spark.windows.reconcile",
     "report": "slackwater.spark.report",
+    "retarget": "slackwater.spark.timeliness.retarget",
     "serve_metrics": "slackwater.watching.metrics",
     "shed_share": "slackwater.spark.timeliness.estimates",
     "sum_error": "slackwater.spark.timeliness.estimates",

@@ -18,6 +18,7 @@ VERBS = {
     "check": ("slackwater.cli.check", "Check a query text, without Spark."),
     "explain": ("slackwater.cli.explain", "Show how a query would run, without Spark."),
     "run": ("slackwater.cli.run", "Run a query on a local Spark."),
+    "retarget": ("slackwater.cli.retarget", "Change the promised delay of a running query."),
     "reconcile": ("slackwater.cli.reconcile", "Merge published windows and late panes into the exact table."),
     "lab": ("slackwater.cli.lab", "Try methods on recorded streams, without Spark."),
     "reproduce": ("slackwater.cli.reproduce", "Run a paper's experiments."),
@@ -26,7 +27,7 @@ VERBS = {
 SECTIONS = {
     "1. See it": ("demo", "watch"),
     "2. Ask about your own stream": ("advise", "check", "explain"),
-    "3. Run it": ("run", "reconcile"),
+    "3. Run it": ("run", "retarget", "reconcile"),
     "4. Look underneath": ("lab", "reproduce"),
 }
 

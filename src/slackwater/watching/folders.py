@@ -30,6 +30,12 @@ def temporary_folders() -> list[Path]:
     return sorted(Path(tempfile.gettempdir()).glob("slackwater-*/"))
 
 
+def promise_folders(location: Path) -> list[Path]:
+    """The folders of promises at ``location``, which may also be a checkpoint or a folder of checkpoints."""
+    found = {path.resolve() for pattern in _SUBFOLDERS for path in (location.glob(pattern) if pattern else [location])}
+    return sorted(path for path in found if path.is_dir())
+
+
 class SeriesFinder:
     """Finds all series below some folders. Each call of ``find`` reads only what is new.
 

@@ -193,7 +193,7 @@ def _timeliness_charts(promised: float) -> list[Chart]:
             [
                 Line("last batch", ORANGE, lambda s, p: p.delay_s),
                 Line("over the run", BLUE, lambda s, p: p.mean_delay_s),
-                Line("promised", RED, lambda s, p: promised, "dashed"),
+                Line("promised", RED, lambda s, p: p.target_s or promised, "dashed"),
             ],
         ),
         TimeChart("shed", [Line("shed ratio", BLUE, lambda s, p: p.shed_ratio)], percent=True),

@@ -80,6 +80,8 @@ class Point:
     lateness: Lateness | None = None
     delay_s: float | None = None
     mean_delay_s: float | None = None
+    target_s: float | None = None
+    mean_target_s: float | None = None
     shed_ratio: float | None = None
     load_per_s: float | None = None
     capacity_per_s: float | None = None

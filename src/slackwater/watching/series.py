@@ -197,7 +197,8 @@ class Series:
             promise = Completeness(about.promised)
             return promise.kept_by(point.ledger.late, point.ledger.on_time) if judged and about.promised else None
         if about.kind == "timeliness":
-            return None if point.mean_delay_s is None else point.mean_delay_s <= about.promised
+            promised_s = about.promised if point.mean_target_s is None else point.mean_target_s
+            return None if point.mean_delay_s is None else point.mean_delay_s <= promised_s
         return None if point.precision is None else point.precision.kept
 
     def _add_decision(self, point: Point) -> None:

@@ -53,7 +53,7 @@ def verdict(series: Series) -> Verdict:
             promise_text(about),
             f"{_seconds(mean_s)} on average",
             f"{_seconds(now_s)} in the last batch",
-            "" if mean_s is None else _margin(mean_s, about.promised),
+            "" if mean_s is None else _margin(mean_s, series.latest("mean_target_s") or about.promised),
             series.since_ms,
         )
     counts = series.latest("precision") or PrecisionCounts()

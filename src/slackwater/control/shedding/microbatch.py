@@ -92,6 +92,12 @@ class MicroBatchController:
         self._ratio_before = 0.0
         self._warned = False
 
+    def retarget(self, promise: Timeliness) -> None:
+        """Change the target from the next decision on."""
+        if promise != self.promise:
+            self.promise = promise
+            self._warned = False
+
     def step(self, batch: MicroBatch) -> ShedDecision:
         """Learn from a committed batch and decide for later ones."""
         if batch.rows == 0:

@@ -144,6 +144,11 @@ def listener_of(spark: SparkSession) -> PromiseListener:
         return listener
 
 
+def handlers(kind: type[Handler]) -> list[Handler]:
+    """The handlers of that class, of all sessions."""
+    return [listener.handler(kind) for listener in list(_LISTENERS.values())]
+
+
 def wait_for_batch(query_id: str, batch: int, timeout_s: float = 10.0) -> None:
     """Return once the query's promises have dealt with the batch, or after the timeout; any session."""
     for listener in list(_LISTENERS.values()):

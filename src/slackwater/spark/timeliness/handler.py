@@ -53,6 +53,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         for spec, metrics in self._observed(progress):
             tracker = self._tracker(spec, progress)
             self._overdue_watch.resume(tracker)
+            self._read_target(tracker)
             source = source_lag(progress, metrics["rows"] or 0)
             batch = _micro_batch(progress, metrics, source, limited=bool(spec.limits))
             description = None if source is None else source.description
@@ -66,6 +67,11 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
             entries.append(_entry(tracker, outcome, progress))
         return entries
 
+    def _read_target(self, tracker: TimelinessTracker) -> None:
+        warning = tracker.retarget(tracker.spec.mailbox.read_target())
+        if warning is not None:
+            _log.warning("%s (promise %r)", warning, tracker.spec.name)
+
     def _warn(self, tracker: TimelinessTracker, outcome: BatchOutcome) -> None:
         if outcome.decision.warning is not None:
             _log.warning("%s (promise %r)", outcome.decision.warning, tracker.spec.name)
@@ -78,8 +84,18 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
             if tracker.controller.shed_ratio > 0 and tracker.controller.silence(now_ms / 1e3) == 0.0:
                 self._publish(tracker)
 
+    def specs_of(self, query_id: str, name: str | None) -> list[TimelinessSpec]:
+        """The promises of a query; with a name, the promise of that name."""
+        with self._lock:
+            if name is not None:
+                return [self._specs[name]] if name in self._specs else []
+            trackers = [*self._trackers_of(query_id), *self._trackers_before(query_id)]
+            return [tracker.spec for tracker in trackers]
+
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
         trackers = [*self._trackers_of(query_id), *self._trackers_before(query_id)]
+        for tracker in trackers:
+            self._read_target(tracker)
         found: list[TimelinessReport] = [
             timeliness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox.folder))
             for tracker in trackers
@@ -150,7 +166,7 @@ def _entry(tracker: TimelinessTracker, outcome: BatchOutcome, progress: Streamin
         query_name(progress),
         spec.name,
         "timeliness",
-        spec.timeliness.max_delay_s,
+        tracker.target.max_delay_s,
         spec.law.name,
     )
     decision = outcome.decision if outcome.batch.rows else None
@@ -161,6 +177,8 @@ def _entry(tracker: TimelinessTracker, outcome: BatchOutcome, progress: Streamin
         cause=_cause(controller.shed_ratio, outcome.limit) if decision is not None else "no rows",
         delay_s=None if decision is None else decision.delay_s,
         mean_delay_s=tracker.mean_delay_s,
+        target_s=tracker.target.max_delay_s,
+        mean_target_s=tracker.mean_target_s,
         shed_ratio=controller.shed_ratio,
         load_per_s=None if decision is None else decision.load_per_s,
         capacity_per_s=None if decision is None else decision.capacity_per_s,

@@ -24,6 +24,7 @@ class TimelinessReport:
     law: str
     promise: Timeliness
     ledger: Ledger
+    mean_target_s: float
     delay_s: float | None
     mean_delay_s: float | None
     shed_ratio: float
@@ -35,8 +36,11 @@ class TimelinessReport:
 
     @property
     def kept(self) -> bool:
-        """Whether the mean delay over all rows so far keeps the promise."""
-        return self.mean_delay_s is None or self.mean_delay_s <= self.promise.max_delay_s
+        """Whether the mean delay over all rows so far keeps the promise.
+
+        If the target was changed, the mean of the targets under which the rows were processed is what counts.
+        """
+        return self.mean_delay_s is None or self.mean_delay_s <= self.mean_target_s
 
     @property
     def loss_ratio(self) -> float:
@@ -49,6 +53,7 @@ class TimelinessReport:
             "name": self.name,
             "law": self.law,
             "promised_delay_s": self.promise.max_delay_s,
+            "mean_promised_delay_s": self.mean_target_s,
             "delay_s": self.delay_s,
             "mean_delay_s": self.mean_delay_s,
             "kept": self.kept,
@@ -66,9 +71,12 @@ class TimelinessReport:
         rates = "–"
         if self.load_per_s is not None and self.capacity_per_s is not None:
             rates = f"{self.load_per_s:,.0f} rows/s, capacity {self.capacity_per_s:,.0f} rows/s"
+        promised = duration_text(self.promise.max_delay_s * 1e3)
+        if self.mean_target_s != self.promise.max_delay_s:
+            promised += f" (changed; {duration_text(self.mean_target_s * 1e3)} on average)"
         return "\n".join(
             [
-                f"{self.name}: DELAY {duration_text(self.promise.max_delay_s * 1e3)} by {self.law}",
+                f"{self.name}: DELAY {promised} by {self.law}",
                 f"  delay       {_seconds(self.delay_s)} now, {_seconds(self.mean_delay_s)} on average"
                 f" ({'kept' if self.kept else 'BROKEN'})",
                 f"  load        {rates}",
@@ -87,8 +95,9 @@ def timeliness_report_of(tracker: TimelinessTracker, series: Series | None = Non
     return TimelinessReport(
         tracker.spec.name,
         tracker.spec.law.name,
-        tracker.spec.timeliness,
+        tracker.target,
         tracker.ledger,
+        tracker.mean_target_s,
         None if last is None else last.delay_s,
         tracker.mean_delay_s,
         tracker.controller.shed_ratio,

@@ -9,8 +9,10 @@ from slackwater.control.choice import Law
 from slackwater.control.ledger import Ledger
 from slackwater.control.shedding import make_law
 from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController, ShedDecision
+from slackwater.errors import InvalidOption
 from slackwater.promises import Timeliness
 from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.units import duration_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,14 @@ class TimelinessTracker:
     latest: BatchOutcome | None = None
     limit_warned: bool = False
     _delayed_row_s: float = 0.0
+    _promised_row_s: float = 0.0
     _delayed_rows: int = 0
+    _target_in_force_s: float = field(init=False)
+    _refused_target: str | None = None
 
     def __post_init__(self) -> None:
         self.controller = self.spec.new_controller()
+        self._target_in_force_s = self.spec.timeliness.max_delay_s
 
     def resume(self, snapshot: dict[str, Any] | None, next_batch: int) -> None:
         """Continue after a restart, if the snapshot is of an earlier batch."""
@@ -69,9 +75,34 @@ class TimelinessTracker:
             self.ledger = Ledger.from_json(snapshot["ledger"])
             self.last_batch = snapshot["batch"]
             self._delayed_row_s, self._delayed_rows = snapshot["delayed_row_s"], snapshot["delayed_rows"]
+            promised_s = self._delayed_rows * self.spec.timeliness.max_delay_s
+            self._promised_row_s = snapshot.get("promised_row_s", promised_s)
         unreported = next_batch - self.last_batch - 1
         if unreported > 0:
             self.ledger += Ledger(unreported_batches=unreported)
+
+    def retarget(self, text: str | None) -> str | None:
+        """Take the target that an operator wrote; None is the one in the query. Returns a warning for a bad value.
+
+        A bad value changes nothing and is warned of once.
+        """
+        if text is not None and text == self._refused_target:
+            return None
+        self._refused_target = None
+        try:
+            self.controller.retarget(self.spec.timeliness if text is None else Timeliness.of(text))
+        except InvalidOption as error:
+            self._refused_target = text
+            return (
+                f"[target-refused] {text!r} in {self.spec.mailbox.target_path} is not a target: {error}; the target "
+                f"stays at {duration_text(self.target.max_delay_s * 1e3)}"
+            )
+        return None
+
+    @property
+    def target(self) -> Timeliness:
+        """The target of the next decision."""
+        return self.controller.promise
 
     def on_batch(
         self, batch_id: int, batch: MicroBatch, shed_ratio: float, source: str | None = None
@@ -91,7 +122,9 @@ class TimelinessTracker:
             decision = replace(decision, backlog_rows=None)
         if decision.delay_s is not None:
             self._delayed_row_s += batch.kept * decision.delay_s
+            self._promised_row_s += batch.kept * self._target_in_force_s
             self._delayed_rows += batch.kept
+        self._target_in_force_s = self.target.max_delay_s
         limit = self._limit(source) if decision.limit_decides else None
         outcome = BatchOutcome(batch_id, batch, shed_ratio, decision, limit)
         if batch.rows:
@@ -107,6 +140,11 @@ class TimelinessTracker:
         """The delay from arrival to commit, averaged over all kept rows."""
         return self._delayed_row_s / self._delayed_rows if self._delayed_rows else None
 
+    @property
+    def mean_target_s(self) -> float:
+        """The target that was in force, averaged over the same rows; the current one before the first of them."""
+        return self._promised_row_s / self._delayed_rows if self._delayed_rows else self.target.max_delay_s
+
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue after a restart, as JSON."""
         return {
@@ -115,4 +153,5 @@ class TimelinessTracker:
             "controller": self.controller.snapshot(),
             "delayed_row_s": self._delayed_row_s,
             "delayed_rows": self._delayed_rows,
+            "promised_row_s": self._promised_row_s,
         }

@@ -68,6 +68,11 @@ class Mailbox:
         return self.folder / "shed.txt"
 
     @property
+    def target_path(self) -> Path:
+        """The target of a timeliness promise, if it is not the one in the query; an operator may edit it."""
+        return self.folder / "target.txt"
+
+    @property
     def heartbeat_path(self) -> Path:
         """The policies that the driver offers to the heartbeat reader."""
         return self.folder / "heartbeat.json"
@@ -78,6 +83,20 @@ class Mailbox:
         line = f"{ratio:.6f}\n"
         if not self.shed_path.exists() or self.shed_path.read_text() != line:
             replace(self.shed_path, line)
+
+    def write_target(self, max_delay_s: float | None) -> None:
+        """Change the target of a timeliness promise; None returns to the one in the query."""
+        if max_delay_s is None:
+            self.target_path.unlink(missing_ok=True)
+        else:
+            replace(self.target_path, f"{max_delay_s!r} seconds\n")
+
+    def read_target(self) -> str | None:
+        """The text that ``write_target`` or an operator wrote; None if there is none."""
+        try:
+            return self.target_path.read_text(errors="replace").strip()
+        except FileNotFoundError:
+            return None
 
     def write_control(
         self,
