@@ -17,6 +17,7 @@ CLAUSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("DRATIO", ("number", "%")),
     ("SLACK", ("extent",)),
     ("DELAY", ("duration",)),
+    ("SHED", ("BY", "column or (expression)")),
     ("ARRIVAL", ("column",)),
     ("SOURCE", ("column, …",)),
     ("HEARTBEAT", ("column",)),
@@ -48,7 +49,7 @@ def drawing() -> str:
         drawn, x = box(x, y, word, word=True)
         parts.append(drawn)
         for value in values:
-            drawn, x = box(x + 14, y, value, word=value == "%")
+            drawn, x = box(x + 14, y, value, word=value in ("%", "BY"))
             parts.append(drawn)
     # The way back: clauses may come in any order, with or without commas.
     parts.append(f'<path d="M{_RIGHT} {_TOP} V14 H{_LEFT - 14} V{_TOP}"/>')

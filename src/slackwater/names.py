@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def quoted(name: str) -> str:
     """The name in backquotes. Backquotes inside it are doubled, so no name can inject SQL.
@@ -10,6 +12,16 @@ def quoted(name: str) -> str:
     ('`a b`', '`a``b`')
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def unquoted(sql: str) -> str | None:
+    """The name in backquotes, without them; None if the text is anything else.
+
+    >>> unquoted("`a``b`"), unquoted("`a` + `b`")
+    ('a`b', None)
+    """
+    is_name = re.fullmatch(r"`(?:[^`]|``)+`", sql)
+    return sql[1:-1].replace("``", "`") if is_name else None
 
 
 def literal(text: str) -> str:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from slackwater.errors import QueryTextError
 from slackwater.language import Extent, Late, Measure, Precision, Query, Window, parse, print_query
+from slackwater.names import quoted
 
 names = st.sampled_from(["ts", "orderID", "late", "range", "the column", "host", "a`b", "ünï"])
 times = st.integers(1, 10**12).map(lambda us: Extent(us / 1000, Measure.TIME))
@@ -23,6 +24,7 @@ windows = st.builds(
     slack=st.one_of(st.none(), tuples, times),
     drop_ratio=st.one_of(st.none(), ratios),
     delay_ms=st.one_of(st.none(), times.map(lambda extent: extent.amount)),
+    shed_by=st.one_of(st.none(), names.map(quoted), st.sampled_from(["amount * 2", "IF(a > 0, b[0], (1 - c))"])),
     arrival=st.one_of(st.none(), names),
     sources=st.one_of(st.just(()), columns),
     heartbeat=st.one_of(st.none(), names),

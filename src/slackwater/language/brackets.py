@@ -52,13 +52,23 @@ def split_windows(text: str, tokens: list[Token]) -> tuple[list[Token], list[Win
             kept.append(token)
             at += 1
             continue
-        close = next((i for i in range(at, len(tokens)) if tokens[i].token_type == TokenType.R_BRACKET), None)
+        close = _closing_bracket(tokens, at)
         if close is None:
             raise text_error(text, token.start, "open-bracket", "this window is not closed", "write ] after it")
         window = parse_clause(text, token.end + 1, tokens[close].start)
         windows.append(WindowInText(kept[-1].end, token.start, window))
         at = close + 1
     return kept, windows
+
+
+def _closing_bracket(tokens: list[Token], at: int) -> int | None:
+    """The index of the bracket that closes the one at ``at``; an expression in the window may have brackets too."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        depth += {TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}.get(tokens[index].token_type, 0)
+        if depth == 0:
+            return index
+    return None
 
 
 def _opens_window(before: list[Token], tokens: list[Token], at: int) -> bool:

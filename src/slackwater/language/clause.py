@@ -11,6 +11,7 @@ from slackwater.errors import InvalidOption
 from slackwater.language.clause_lexer import Token, clause_tokens
 from slackwater.language.text_errors import text_error
 from slackwater.language.tree import Extent, Late, Measure, Window
+from slackwater.names import quoted
 from slackwater.units import duration_ms
 
 KEYWORDS = (
@@ -22,6 +23,7 @@ KEYWORDS = (
     "SLACK",
     "DRATIO",
     "DELAY",
+    "SHED",
     "ARRIVAL",
     "SOURCE",
     "HEARTBEAT",
@@ -177,6 +179,18 @@ class _ClauseParser:
             columns.append(self.column(keyword))
         return tuple(columns)
 
+    def utility(self, keyword: Token) -> str:
+        by = self._next_or(keyword, "BY and a column")
+        if by.word != "BY":
+            self._refuse(by, "missing-by", f"SHED {by.text} has no BY", "write SHED BY column, or SHED BY (expression)")
+        token = self._next_or(keyword, "a column, or an expression in parentheses")
+        if token.kind == "expression":
+            return token.text
+        if token.kind not in ("word", "quoted"):
+            problem = f"SHED BY {token.text} is not a column"
+            self._refuse(token, "wrong-column", problem, "name a column, or write an expression in parentheses")
+        return quoted(token.text)
+
     def late(self, keyword: Token) -> Late:
         token = self._next_or(keyword, "PANES, ROWS or COUNT")
         try:
@@ -273,6 +287,7 @@ _READERS: dict[str, tuple[str, _Reader]] = {
     "SLACK": ("slack", _ClauseParser.slack),
     "DRATIO": ("drop_ratio", _ClauseParser.drop_ratio),
     "DELAY": ("delay_ms", _ClauseParser.duration),
+    "SHED": ("shed_by", _ClauseParser.utility),
     "ARRIVAL": ("arrival", _ClauseParser.column),
     "SOURCE": ("sources", _ClauseParser.columns),
     "HEARTBEAT": ("heartbeat", _ClauseParser.column),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from slackwater.language.text_errors import text_error
 
+_QUOTED_OR_PARENTHESIS = re.compile(r"`[^`]*`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[()]", re.DOTALL)
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
       | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
@@ -25,7 +26,10 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: its kind, its text without quotes, and its position in the whole query (``end`` is exclusive)."""
+    """One token: its kind, its text without quotes, and its position in the whole query (``end`` is exclusive).
+
+    An expression in parentheses is one token; its text is what stands between them.
+    """
 
     kind: str
     text: str
@@ -47,6 +51,10 @@ def clause_tokens(text: str, start: int, end: int) -> Iterator[Token]:
     at = start
     while at < end:
         match = _TOKEN.match(text, at, end)
+        if match is None and (close := _closing(text, at, end)):
+            yield Token("expression", text[at + 1 : close - 1].strip(), at, close)
+            at = close
+            continue
         if match is None:
             raise text_error(text, at, "unknown-character", f"{text[at]!r} has no meaning in a window", "remove it")
         at = match.end()
@@ -59,3 +67,13 @@ def clause_tokens(text: str, start: int, end: int) -> Iterator[Token]:
         elif kind == "string":
             content = re.sub(r"\\(.)|''", lambda escaped: escaped[1] or "'", content[1:-1])
         yield Token(kind, content, match.start(), match.end())
+
+
+def _closing(text: str, at: int, end: int) -> int:
+    """The position after the parenthesis that closes the one at ``at``; 0 if there is none, or it is not closed."""
+    depth = 0
+    for found in _QUOTED_OR_PARENTHESIS.finditer(text, at, end) if text[at] == "(" else ():
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth == 0:
+            return found.end()
+    return 0

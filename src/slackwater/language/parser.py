@@ -6,6 +6,7 @@ positions, so each window can then be attached to the table that it followed.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from sqlglot import exp
@@ -14,16 +15,18 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from slackwater.errors import QueryTextError
 from slackwater.language.brackets import WindowInText, split_windows
-from slackwater.language.dialect import SPARK
+from slackwater.language.dialect import SPARK, spark_sql
 from slackwater.language.roundtrip_check import check_roundtrip
 from slackwater.language.safety import refuse_code
 from slackwater.language.spark_tokenizer import PARENTHESIS_DEPTH
 from slackwater.language.text_errors import find_unclosed, text_error, token_error
 from slackwater.language.trailing_clauses import split_trailing_clauses
 from slackwater.language.tree import Query, Window, tables_of
+from slackwater.names import quoted
 
 _STATEMENTS = (exp.Into, exp.DDL, exp.DML, exp.Command)
 _MAX_DEPTH = 400
+_BEYOND_A_ROW = (exp.Query, exp.AggFunc, exp.Window, exp.Star)
 
 
 def parse(text: str, *, allow_code: bool = False) -> Query:
@@ -71,6 +74,7 @@ def _parse_statement(text: str, tokens: list[Token], allow_code: bool) -> Query:
         raise _empty_query(text, start)
     try:
         select = _parse_spark(text, tokens)
+        found = [_with_checked_utility(text, one, allow_code) for one in found]
         query = Query(select, _attach_windows(text, select, found), precision, with_error, text, start)
         if not allow_code:
             refuse_code(query)
@@ -119,6 +123,30 @@ def _attach_windows(text: str, select: exp.Query, found: list[WindowInText]) -> 
         remedy = "remove one of them"
         raise text_error(text, found[-1].bracket, "two-windows", "one stream has two windows", remedy)
     return tuple(sorted(windows.items()))
+
+
+def _with_checked_utility(text: str, found: WindowInText, allow_code: bool) -> WindowInText:
+    """The window with the expression of SHED BY as Spark receives it; refuses what is not an expression over a row."""
+    window = found.window
+    if window.shed_by is None:
+        return found
+    start, length = window.positions["SHED"]
+    remedy = "write a number per row: SHED BY priority, or SHED BY (amount * 2)"
+    try:
+        parsed = parse(f"SELECT {window.shed_by}", allow_code=allow_code)
+    except QueryTextError as error:
+        raise text_error(text, start, error.condition, f"SHED BY: {error.problem}", remedy, length=length) from None
+    select = parsed.select
+    clauses = {name for name, value in select.args.items() if value} - {"expressions"}
+    columns = select.expressions if isinstance(select, exp.Select) else []
+    trailing = parsed.precision is not None or parsed.with_error
+    if len(columns) != 1 or clauses or trailing or columns[0].find(*_BEYOND_A_ROW):
+        problem = f"SHED BY ({window.shed_by}) is not an expression over a row"
+        raise text_error(text, start, "wrong-utility", problem, remedy, length=length)
+    utility = columns[0].unalias()
+    plain = isinstance(utility, exp.Column) and len(utility.parts) == 1
+    sql = quoted(utility.name) if plain else spark_sql(utility)
+    return dataclasses.replace(found, window=dataclasses.replace(window, shed_by=sql))
 
 
 def _name_ends(table: exp.Table) -> set[int]:

@@ -12,7 +12,7 @@ from slackwater.language.clause import KEYWORDS
 from slackwater.language.dialect import SPARK
 from slackwater.language.spark_generator import FaithfulGenerator
 from slackwater.language.tree import Extent, Measure, Precision, Query, Window, tables_of
-from slackwater.names import literal, quoted
+from slackwater.names import literal, quoted, unquoted
 
 _UNITS_MS = (
     ("week", 604_800_000.0),
@@ -79,9 +79,21 @@ def print_clause(window: Window) -> str:
         parts.append(f"SLACK {print_extent(window.slack)}")
     if window.delay_ms is not None:
         parts.append(f"DELAY {print_extent(Extent(window.delay_ms, Measure.TIME))}")
+    if window.shed_by is not None:
+        parts.append(f"SHED BY {print_utility(window.shed_by)}")
     if window.late is not None:
         parts.append(f"LATE {window.late.name}")
     return f"[{' '.join(parts)}]"
+
+
+def print_utility(utility: str) -> str:
+    """Print what follows SHED BY: a column, or an expression in parentheses.
+
+    >>> print_utility("`priority`"), print_utility("amount * 2")
+    ('priority', '(amount * 2)')
+    """
+    column = unquoted(utility)
+    return f"({utility})" if column is None else _column(column)
 
 
 def print_extent(extent: Extent) -> str:

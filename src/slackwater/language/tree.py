@@ -39,7 +39,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A bracket clause.
+    """A bracket clause. ``shed_by`` is Spark SQL: a column, quoted where needed, or an expression.
 
     ``positions`` maps each keyword to the start and the length of its part of the text; equality ignores it.
     """
@@ -52,6 +52,7 @@ class Window:
     slack: Extent | None = None
     drop_ratio: float | None = None
     delay_ms: float | None = None
+    shed_by: str | None = None
     arrival: str | None = None
     sources: tuple[str, ...] = ()
     heartbeat: str | None = None

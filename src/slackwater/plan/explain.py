@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from slackwater.language import Late, Measure, Precision, Query, print_query
-from slackwater.language.printer import print_extent
+from slackwater.language import Late, Measure, Precision, Query, Window, print_query
+from slackwater.language.printer import print_extent, print_utility
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.plan import Kind, Path, Plan
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
@@ -41,7 +41,7 @@ def explain(plan: Plan) -> str:
         lines.append(("sources", f"one front per {', '.join(plan.window.sources)}; the lowest one moves the heartbeat"))
     lines += [("arrival", _arrival(plan)), ("late rows", _LATE[plan.late])]
     if plan.window.delay_ms is not None:
-        lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}"))
+        lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}; {_shed(plan.window)}"))
     if plan.query.precision is not None:
         lines.append(("precision", _precision(plan.query.precision)))
     lines += [("cost", _cost(plan)), ("results", _results(plan))]
@@ -96,6 +96,12 @@ def _join(lines: list[tuple[str, str]]) -> str:
 def _precision(precision: Precision) -> str:
     bound = percent(precision.bound) if precision.relative else f"{precision.bound:g}"
     return f"within {bound} at {percent(precision.confidence)} confidence"
+
+
+def _shed(window: Window) -> str:
+    if window.shed_by is None:
+        return "rows are shed at random"
+    return f"rows are shed by {print_utility(window.shed_by)}, the least useful first"
 
 
 def _window(plan: Plan) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 
 from slackwater.language import Measure, Window
+from slackwater.names import unquoted
 from slackwater.plan.windowed_stream import WindowedStream
 
 _MEASURE_WORDS = {Measure.TIME: "time", Measure.TUPLES: "tuples", Measure.NUMBER: "numbers"}
@@ -35,6 +36,7 @@ def resolve_columns(stream: WindowedStream) -> WindowedStream:
         sources=tuple(resolve("SOURCE", name) for name in window.sources),
         per=tuple(resolve("PER", name) for name in window.per),
     )
+    resolve_optional("SHED", None if window.shed_by is None else unquoted(window.shed_by))
     return dataclasses.replace(stream, window=resolved)
 
 
@@ -85,6 +87,9 @@ def check_extents(stream: WindowedStream, measure: Measure | None) -> None:
     _check_landmark(stream)
     if window.delay_ms is not None and window.delay_ms <= 0:
         raise stream.clause_error("DELAY", "empty-extent", "DELAY 0 cannot be kept", "write more than 0")
+    if window.shed_by is not None and window.delay_ms is None:
+        problem = "SHED BY has no effect without DELAY"
+        raise stream.clause_error("SHED", "shed-without-delay", problem, "add DELAY 2 seconds, or remove SHED BY")
     for keyword, extent in (("RANGE", window.range), ("SLIDE", window.slide)):
         if extent is not None and extent.amount <= 0:
             problem = f"{keyword} {extent.amount:g} is empty"

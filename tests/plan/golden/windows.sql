@@ -43,3 +43,8 @@ FROM Sensors [RANGE 10 minutes SLIDE 5 minutes WATTR TS] AS s JOIN n ON n.sensor
 GROUP BY n.place HAVING COUNT(*) > (SELECT COUNT(*) FROM n)
 ---
 SELECT sensor, MAX(value) FROM Sensors [RANGE 10 minutes SLIDE 1 second DRATIO 1%] GROUP BY sensor
+---
+SELECT sensor, COUNT(*) AS n, MAX(value)
+FROM Sensors [RANGE 1 minute SLIDE 1 minute ARRIVAL at DELAY 2 seconds, SHED BY value] GROUP BY sensor WITH ERROR
+---
+SELECT SUM(value) FROM Sensors [RANGE 1 minute SLIDE 1 minute DELAY 2 seconds SHED BY (IF(host = ')]', value, array(-1)[0]))]

@@ -72,3 +72,25 @@ SELECT 'WITH ERROR', value FROM Sensors [DRATIO 1%] WITH ERROR
 SELECT sensor, COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute]
 ---
 SELECT COUNT(*) FROM Local [RANGE 5 minutes WATTR ts]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute SHED BY value]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED value]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY urgency]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY (SUM(value))]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY (value +)]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY (value, host)]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY (reflect('java.lang.System', 'exit', 1))]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY (value FROM Sensors)]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY (value]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY 7]

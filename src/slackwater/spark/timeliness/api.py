@@ -18,7 +18,8 @@ from slackwater.spark.timeliness.handler import DELAY_PREFIX, TimelinessHandler
 from slackwater.spark.timeliness.shed_row import Shed, shed_row
 from slackwater.spark.timeliness.source_limits import source_limits
 from slackwater.spark.timeliness.tracker import TimelinessSpec
-from slackwater.spark.worker.columns import COIN, SHED
+from slackwater.spark.timeliness.utility import cell_column, count_cells, shed_chance, utility_column
+from slackwater.spark.worker.columns import COIN, SHED, UTILITY
 from slackwater.units import DAY_US
 
 DEFAULT_SPARK_LAW = "ctrl-batch"
@@ -33,14 +34,16 @@ def with_max_delay(
     arrival: str | None = None,
     name: str | None = None,
     law: str | Law | None = None,
+    shed_by: str | Column | None = None,
     weight: str | None = WEIGHT,
     location: str | None = None,
 ) -> DataFrame:
-    """The same stream, with rows shed at random so that the mean delay stays at or below ``max_delay``.
+    """The same stream, with rows shed so that the mean delay stays at or below ``max_delay``.
 
     The delay of a row runs from its arrival until the micro-batch that processed it is committed. Window length and
-    wait come on top. Every kept row carries the weight 1/(1 − shed ratio) of its micro-batch, so that sums of weights
-    are unbiased: see ``estimated_count``, ``estimated_sum``, ``estimated_avg`` and their errors.
+    wait come on top. Every kept row carries the weight 1/(its chance to be kept), so that sums of weights are unbiased:
+    see ``estimated_count``, ``estimated_sum``, ``estimated_avg`` and their errors. Rows are shed at random, each with
+    the same chance, or with ``shed_by`` the least useful ones first.
 
     :param events: any streaming DataFrame. Put this right after the source, before ``with_drop_ratio``.
     :param max_delay: the target, such as ``"2 seconds"``.
@@ -50,22 +53,34 @@ def with_max_delay(
         and so on.
     :param law: how the shed ratio is found: a name of ``slackwater.law_names()``, or ``Law(name, …)`` with options.
         Default: ``spark.slackwater.law``, else ``ctrl-batch``.
+    :param shed_by: the utility of a row, a number: a column's name, an expression in Spark SQL or a Column. Rows with
+        the lowest utility are shed first; a small sample of them is kept, so that sums and counts stay unbiased. Null
+        is the lowest.
     :param weight: the column to add for the weight; None adds none.
     :param location: a folder that the driver and all executors see, as in ``with_drop_ratio``.
 
-    It costs one small job per micro-batch, and a hash per row while it sheds. Rows are shed after the source has read
-    them, so it cannot help a source that is itself too slow. The first micro-batch of a burst is processed whole.
+    It costs one small job per micro-batch, a hash per row while it sheds, and with ``shed_by`` a histogram. Rows are
+    shed after the source has read them, so it cannot help a source that is itself too slow. The first micro-batch of a
+    burst is processed whole.
     """
     timeliness = Timeliness.of(max_delay)
     _check(events, arrival, weight)
-    spec = _new_promise(events, timeliness, name, law, location)
+    utility = None if shed_by is None else utility_column(events, shed_by)
+    chosen_by = None if shed_by is None else str(shed_by)
+    spec = _new_promise(events, timeliness, name, law, location, chosen_by)
     # One column for the control row and one for the coin: each further column would be copied with every row, and each
     # further step of the plan would be planned again in every micro-batch.
-    marked = events.select("*", shed_row(events.sparkSession, spec.mailbox).alias(SHED))
+    cells = [] if utility is None else [cell_column(utility).alias(UTILITY)]
+    marked = events.select("*", *cells, shed_row(events.sparkSession, spec.mailbox).alias(SHED))
     # A file without a line has no ratio: nothing is shed.
     ratio, now_us = F.coalesce(F.col(SHED)[Shed.RATIO], F.lit(0.0)), F.col(SHED)[Shed.NOW_US]
     marked = marked.select("*", F.when(ratio > 0, _coin(now_us)).otherwise(F.lit(1.0)).alias(COIN))
-    keep = F.col(COIN) >= ratio
+    chance, counted = ratio, []
+    if utility is not None:
+        cell = F.col(UTILITY)
+        by_utility = shed_chance(cell, F.col(SHED))
+        chance, counted = F.when(ratio > 0, by_utility).otherwise(F.lit(0.0)), [count_cells(cell).alias("utilities")]
+    keep = F.col(COIN) >= chance
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(quoted(arrival)))
     plausible = keep & (arrival_us <= now_us + DAY_US)
     observed = marked.observe(
@@ -75,15 +90,21 @@ def with_max_delay(
         F.first(ratio).alias("shed_ratio"),
         F.avg(F.when(plausible, arrival_us)).alias("mean_arrival_us"),
         F.max(F.when(arrival_us <= now_us, arrival_us)).alias("newest_arrival_us"),
+        *counted,
     )
     kept = observed.where(keep)
     if weight is not None:
-        kept = kept.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - ratio))
-    return kept.drop(SHED, COIN)
+        kept = kept.withColumn(weight, F.lit(1.0) / (F.lit(1.0) - chance))
+    return kept.drop(SHED, UTILITY, COIN)
 
 
 def _new_promise(
-    events: DataFrame, timeliness: Timeliness, name: str | None, law: str | Law | None, location: str | None
+    events: DataFrame,
+    timeliness: Timeliness,
+    name: str | None,
+    law: str | Law | None,
+    location: str | None,
+    shed_by: str | None,
 ) -> TimelinessSpec:
     """A promise in the charge of the session's handler; refuses an unknown law or option."""
     spark = events.sparkSession
@@ -91,7 +112,7 @@ def _new_promise(
     chosen_name = listener.handler(TimelinessHandler).fresh_name("delay") if name is None else name
     chosen_law = Law(setting(spark, Setting.LAW) or DEFAULT_SPARK_LAW) if law is None else Law.of(law)
     mailbox = mailbox_for(spark, chosen_name, location)
-    spec = TimelinessSpec(chosen_name, timeliness, chosen_law, mailbox, source_limits(events))
+    spec = TimelinessSpec(chosen_name, timeliness, chosen_law, mailbox, source_limits(events), shed_by)
     spec.new_controller()  # refuses bad options here rather than in the listener
     listener.add(TimelinessHandler, spec)
     return spec

@@ -38,7 +38,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
 
     def add(self, spec: TimelinessSpec) -> None:
         super().add(spec)
-        if not spec.mailbox.shed_path.exists():
+        if not spec.mailbox.has_shed_row():
             spec.mailbox.write_shed_ratio(0.0)
         self._overdue_watch.start()
 
@@ -54,6 +54,8 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
             tracker = self._tracker(spec, progress)
             self._overdue_watch.resume(tracker)
             self._read_target(tracker)
+            if spec.shed_by is not None and progress.batchId > tracker.last_batch:
+                tracker.utilities.observe((cell["item"], cell["count"]) for cell in metrics["utilities"] or [])
             source = source_lag(progress, metrics["rows"] or 0)
             batch = _micro_batch(progress, metrics, source, limited=bool(spec.limits))
             description = None if source is None else source.description
@@ -125,7 +127,9 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
     def _publish(self, decided_now: TimelinessTracker) -> None:
         # A query that has just ended counts too: its last decision is there when it starts again.
         trackers = [decided_now, *self._live(decided_now.spec.name)]
-        decided_now.spec.mailbox.write_shed_ratio(max(tracker.controller.shed_ratio for tracker in trackers))
+        ratio = max(tracker.controller.shed_ratio for tracker in trackers)
+        threshold = decided_now.threshold(ratio)
+        decided_now.spec.mailbox.write_shed_ratio(ratio, threshold.cell, threshold.keep_ratio, threshold.least_ratio)
 
     def _live(self, name: str) -> list[TimelinessTracker]:
         active = self._queries.active()

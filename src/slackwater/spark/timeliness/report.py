@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.control.ledger import Ledger
+from slackwater.control.shedding.utility import KEEP_ALL, utility_of
 from slackwater.promises import Timeliness
 from slackwater.spark.timeliness.tracker import TimelinessTracker
 from slackwater.units import duration_text, percent
@@ -18,6 +19,8 @@ class TimelinessReport:
     """One timeliness promise and how it has been kept so far; delays are means over rows.
 
     ``limit`` names the limit of the source that decides the delay, so that shedding cannot help; None while none does.
+    ``shed_by`` is the utility by which rows are shed, least useful first; None if at random. While rows are shed,
+    ``shed_below`` is the utility at or below which they are.
     """
 
     name: str
@@ -32,6 +35,8 @@ class TimelinessReport:
     capacity_per_s: float | None
     backlog_rows: float | None = None
     limit: str | None = None
+    shed_by: str | None = None
+    shed_below: float | None = None
     series: Series | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -63,6 +68,8 @@ class TimelinessReport:
             "capacity_per_s": self.capacity_per_s,
             "backlog_rows": self.backlog_rows,
             "limit": self.limit,
+            "shed_by": self.shed_by,
+            "shed_below": self.shed_below,
             "ledger": self.ledger.as_json(),
             "recent": None if self.series is None else series_json(self.series),
         }
@@ -82,16 +89,24 @@ class TimelinessReport:
                 f"  load        {rates}",
                 *([] if self.limit is None else [f"  limit       {self.limit} decides the delay; nothing is shed"]),
                 f"  backlog     {'unknown' if self.backlog_rows is None else f'{self.backlog_rows:,.0f} rows'}",
-                f"  shed        {percent(self.shed_ratio)} now, {percent(self.loss_ratio)} of all rows",
+                f"  shed        {percent(self.shed_ratio)} now, {percent(self.loss_ratio)} of all rows{self._chosen()}",
                 f"  ledger      {self.ledger.input:,} rows = {self.ledger.on_time:,} kept + {self.ledger.shed:,} shed",
                 *series_lines(self.series),
             ]
         )
 
+    def _chosen(self) -> str:
+        """How the rows to shed are chosen."""
+        if self.shed_by is None:
+            return ""
+        below = "" if self.shed_below is None else f", now around and below {self.shed_below:.6g}"
+        return f", by {self.shed_by}{below}"
+
 
 def timeliness_report_of(tracker: TimelinessTracker, series: Series | None = None) -> TimelinessReport:
     """The report of one promise in one query."""
     last = None if tracker.latest is None else tracker.latest.decision
+    threshold = tracker.threshold(tracker.controller.shed_ratio)
     return TimelinessReport(
         tracker.spec.name,
         tracker.spec.law.name,
@@ -105,6 +120,8 @@ def timeliness_report_of(tracker: TimelinessTracker, series: Series | None = Non
         None if last is None else last.capacity_per_s,
         None if last is None else last.backlog_rows,
         None if tracker.latest is None else tracker.latest.limit,
+        tracker.spec.shed_by,
+        None if threshold == KEEP_ALL else utility_of(threshold.cell),
         series,
     )
 

@@ -1,4 +1,4 @@
-"""The shed ratio inside a plan, read again in every micro-batch."""
+"""The shed ratio and the threshold of utility inside a plan, read again in every micro-batch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from slackwater.spark.worker.mailbox import Mailbox
 class Shed(IntEnum):
     """Positions in the shed row."""
 
-    RATIO = 0
-    NOW_US = 1
+    NOW_US = 0
+    RATIO = 1
+    CELL = 2
+    KEEP = 3
+    LEAST = 4
 
 
 def shed_row(spark: SparkSession, mailbox: Mailbox) -> Column:
-    """The shed ratio of this micro-batch and the current time, as an array column; index it by ``Shed``.
+    """The current time, the shed ratio of this micro-batch and its threshold, as an array column indexed by ``Shed``.
 
     It is an array for the same reason as the control row of a completeness promise.
     """
-    ratio, now = F.col("value").cast("double"), F.unix_micros(F.current_timestamp()).cast("double")
-    return one_line(spark, mailbox.shed_path).select(F.concat(F.array(ratio), F.array(now))).scalar()
+    now = F.unix_micros(F.current_timestamp()).cast("double")
+    numbers = F.split("value", " ").cast("array<double>")
+    return one_line(spark, mailbox.shed_path).select(F.concat(F.array(now), numbers)).scalar()

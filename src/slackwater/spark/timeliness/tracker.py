@@ -9,6 +9,7 @@ from slackwater.control.choice import Law
 from slackwater.control.ledger import Ledger
 from slackwater.control.shedding import make_law
 from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController, ShedDecision
+from slackwater.control.shedding.utility import KEEP_ALL, Threshold, UtilityHistogram
 from slackwater.errors import InvalidOption
 from slackwater.promises import Timeliness
 from slackwater.spark.worker.mailbox import Mailbox
@@ -17,13 +18,17 @@ from slackwater.units import duration_text
 
 @dataclass(frozen=True, slots=True)
 class TimelinessSpec:
-    """A timeliness promise as it was made on a DataFrame; ``limits`` are those of its sources."""
+    """A timeliness promise as it was made on a DataFrame.
+
+    ``limits`` are those of its sources. ``shed_by`` is the utility of a row in words; None sheds at random.
+    """
 
     name: str
     timeliness: Timeliness
     law: Law
     mailbox: Mailbox
     limits: tuple[str, ...] = ()
+    shed_by: str | None = None
 
     def new_controller(self) -> MicroBatchController:
         """A controller that has learned nothing yet; refuses an unknown law or option."""
@@ -58,6 +63,7 @@ class TimelinessTracker:
     last_batch: int = -1
     latest: BatchOutcome | None = None
     limit_warned: bool = False
+    utilities: UtilityHistogram = field(default_factory=UtilityHistogram)
     _delayed_row_s: float = 0.0
     _promised_row_s: float = 0.0
     _delayed_rows: int = 0
@@ -144,6 +150,10 @@ class TimelinessTracker:
     def mean_target_s(self) -> float:
         """The target that was in force, averaged over the same rows; the current one before the first of them."""
         return self._promised_row_s / self._delayed_rows if self._delayed_rows else self.target.max_delay_s
+
+    def threshold(self, shed_ratio: float) -> Threshold:
+        """The utility below which rows are shed to meet a ratio; below all of them if rows are shed at random."""
+        return KEEP_ALL if self.spec.shed_by is None else self.utilities.threshold(shed_ratio)
 
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue after a restart, as JSON."""

@@ -39,6 +39,7 @@ def window(
     landmark: str | int | None = None,
     heartbeat: str | None = None,
     max_delay: str | dt.timedelta | None = None,
+    shed_by: str | None = None,
     error: bool = False,
     late: str = "count",
     name: str | None = None,
@@ -63,6 +64,7 @@ def window(
     :param landmark: LANDMARK: the start of all windows, instead of ``range``.
     :param heartbeat: HEARTBEAT, a column of heartbeats in the stream.
     :param max_delay: DELAY.
+    :param shed_by: SHED BY: a column, or an expression in Spark SQL.
     :param error: WITH ERROR.
     :param late: LATE: ``"count"``, ``"panes"`` or ``"rows"``.
     :param name: this and the following options are those of ``sql``.
@@ -81,6 +83,7 @@ def window(
         slack=_extent("SLACK", slack),
         drop_ratio=None if drop_ratio is None else ratio(drop_ratio, option="drop_ratio"),
         delay_ms=None if max_delay is None else duration_ms(max_delay, option="max_delay"),
+        shed_by=None if shed_by is None else _text(shed_by, quote=True),
         arrival=arrival,
         heartbeat=heartbeat,
         sources=_columns(source),

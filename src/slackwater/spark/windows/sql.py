@@ -130,6 +130,7 @@ def _with_shedding(plan: Plan, events: DataFrame, options: QueryOptions) -> Data
         arrival=plan.window.arrival,
         name=None if options.name is None else f"{options.name}-delay",
         law=options.law,
+        shed_by=plan.window.shed_by,
         location=options.location,
     )
 

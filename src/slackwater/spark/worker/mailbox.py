@@ -20,6 +20,9 @@ from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.sampling import sampling_start_us
 from slackwater.units import MS_US
 
+BELOW_ALL_CELLS = -99_999
+"""A threshold of utility that every row is above."""
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -64,7 +67,7 @@ class Mailbox:
 
     @property
     def shed_path(self) -> Path:
-        """The control row of a timeliness promise: the shed ratio, in one line of constant length."""
+        """The control row of a timeliness promise: shed ratio, threshold cell, shares kept in it and below it."""
         return self.folder / "shed.txt"
 
     @property
@@ -77,12 +80,18 @@ class Mailbox:
         """The policies that the driver offers to the heartbeat reader."""
         return self.folder / "heartbeat.json"
 
-    def write_shed_ratio(self, ratio: float) -> None:
-        """Put a shed ratio into the control row, unless it is there already."""
+    def write_shed_ratio(
+        self, ratio: float, cell: int = BELOW_ALL_CELLS, keep_ratio: float = 1.0, least_ratio: float = 1.0
+    ) -> None:
+        """Put a shed ratio and a threshold of utility into the control row, unless they are there already."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        line = f"{ratio:.6f}\n"
+        line = f"{ratio:.6f} {cell:+06d} {keep_ratio:.9f} {least_ratio:.9f}\n"
         if not self.shed_path.exists() or self.shed_path.read_text() != line:
             replace(self.shed_path, line)
+
+    def has_shed_row(self) -> bool:
+        """Whether there is a control row with all its numbers."""
+        return self.shed_path.exists() and len(self.shed_path.read_text().split()) == 4
 
     def write_target(self, max_delay_s: float | None) -> None:
         """Change the target of a timeliness promise; None returns to the one in the query."""
