@@ -68,7 +68,13 @@ class FinishedRun:
 
 
 def expensive(work: int, start_s: float, rise: CostRise = NO_RISE) -> Column:
-    """A value that the JVM computes with ``work`` sines per row, or with more of them during ``rise``."""
+    """A value that the JVM computes with ``work`` sines per row, or with more of them during ``rise``.
+
+    Without work a row waits a millisecond instead, so that its cost does not depend on what else the machine does.
+    """
+    if not work:
+        # the argument must not be constant, or Spark would compute the value once
+        return F.expr("reflect('java.lang.Thread', 'sleep', id div 1000000000000 + 1)")
     arrived_s = F.unix_micros("arrived") / 1e6 - start_s
     inside = (arrived_s >= rise.first_s) & (arrived_s < rise.last_s)
     sines = F.when(inside, F.lit(round(work * rise.factor))).otherwise(F.lit(work))
@@ -138,18 +144,33 @@ def recorded_outcomes() -> list[BatchOutcome]:
 
 
 def run_law(
-    spark: SparkSession, law: str, rates: Floats, target_s: float, work: int, folder: Path, rise: CostRise = NO_RISE
+    spark: SparkSession,
+    law: str,
+    rates: Floats,
+    target_s: float,
+    work: int,
+    folder: Path,
+    rise: CostRise = NO_RISE,
+    trigger: str = "1 second",
+    targets_s: dict[float, float] | None = None,
 ) -> FinishedRun:
-    """Run one law on one input. The run ends two targets after the last arrival, even if rows are unprocessed."""
+    """Run one law on one input. The run ends two targets after the last arrival, even if rows are unprocessed.
+
+    ``targets_s`` are further targets, by the second at which they come into force.
+    """
     folder.mkdir(parents=True)
     arrivals_s = rows_from_rates(rates)
     np.save(folder / "arrivals.npy", arrivals_s)
     start_s = time.time() + LEAD_S
     source = replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
-    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law)
-    query = start(events, expensive(work, start_s, rise), folder, True, "1 second")
+    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law, name=folder.name)
+    query = start(events, expensive(work, start_s, rise), folder, True, trigger)
     history = recorded_outcomes()
+    changes = sorted((targets_s or {}).items())
     while time.time() < start_s + len(rates) + 2 * target_s:
+        if changes and time.time() >= start_s + changes[0][0]:
+            target_s = changes.pop(0)[1]
+            sw.retarget(query, target_s, name=folder.name)
         query.awaitTermination(0.2)  # type: ignore[arg-type]  # Spark takes fractions of a second
         if sum(outcome.batch.rows for outcome in list(history)) >= len(arrivals_s):
             break
