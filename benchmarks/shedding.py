@@ -42,7 +42,7 @@ from slackwater.spark.command.session import local_session
 Floats = NDArray[np.float64]
 
 PARTS = ("overload", "response", "idle", "unbiased", "step")
-LAWS = ("none", "aurora", "baseline", "ctrl-batch")
+LAWS = ("none", "aurora", "baseline", "ctrl", "ctrl-batch")
 CALM_S = 5
 RISE_S = 4
 FULL_S = CALM_S + RISE_S
@@ -282,7 +282,7 @@ def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
 )
 @click.option("--seconds", default=30, show_default=True, help="Length of the overload.")
 @click.option("--target", "target_s", default=2.0, show_default=True, help="The delay to keep, in seconds.")
-@click.option("--work", default=2000, show_default=True, help="Sines per row.")
+@click.option("--work", default=2000, show_default=True, help="Sines per row; with 0 a row waits 1 ms.")
 @click.option("--warm-up", "warm_up_s", default=60.0, show_default=True, help="Length of the warm-up in seconds.")
 @click.option(
     "--trace",
@@ -297,6 +297,7 @@ def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
     show_default=True,
     help="Folder for report and plots.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on standard output.")
 def main(
     parts: tuple[str, ...],
     laws: tuple[str, ...],
@@ -308,9 +309,10 @@ def main(
     trace: Path | None,
     speed: float,
     out: Path,
+    as_json: bool,
 ) -> None:
     """Overload an expensive query on Spark and compare the load shedding laws."""
-    console = Console(width=140)
+    console = Console(width=140, stderr=as_json)
     out.mkdir(parents=True, exist_ok=True)
     chosen = set(parts or PARTS)
     recorded = data_folder() / "nasa_rate.parquet"
@@ -355,6 +357,8 @@ def main(
                     plot_runs(out / f"overload-{overload:g}.png", runs, rates, plant, cost_rise, overload, target_s)
                 console.print(_table(report["overload"]))
     (out / "report.json").write_text(json.dumps(report, indent=2))
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
 
 
 def _table(runs: list[dict[str, Any]]) -> Table:

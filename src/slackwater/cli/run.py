@@ -34,6 +34,7 @@ from slackwater.language import parse
     help="Static table that the query joins: parquet, json, or csv with a header. Spark infers the types, or write "
     "'NAME(column TYPE, …)=csv:PATH'. Repeatable.",
 )
+@click.option("--law", metavar="NAME", help="Law of load shedding, for DELAY.  [default: ctrl-batch]")
 @click.option("--sink", default="console", show_default=True, help="console, parquet:FOLDER or json:FOLDER.")
 @click.option("--late-sink", help="Separate sink for late rows or late panes.")
 @click.option(
@@ -55,6 +56,7 @@ def command(
     key: str | None,
     value: str | None,
     tables: tuple[str, ...],
+    law: str | None,
     sink: str,
     late_sink: str | None,
     checkpoint: Path | None,
@@ -78,6 +80,7 @@ def command(
       slackwater run peaks.sql --source replay:recorded.parquet --watch --metrics-port 9464
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
       slackwater run places.sql --source parquet:in --table 'Places(sensor STRING, place STRING)=csv:places.csv'
+      slackwater run counts.sql --source generator:100000 --seconds 60 --law baseline
       slackwater run worth.sql --source replay:prices.parquet --table Holdings=parquet:holdings --value price
     """
     query = parse(read_query_file(file))
@@ -99,6 +102,7 @@ def command(
         event_time=event_time,
         key=key,
         value=value,
+        law=law,
         checkpoint=checkpoint,
         limit_s=seconds,
     )

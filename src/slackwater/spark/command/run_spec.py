@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
 from slackwater.language import Late, Measure, Query, Window
 from slackwater.plan import Catalog, Stream, explain, explain_standing
@@ -32,7 +33,8 @@ class RunSpec:
     """A query, its source and its sinks.
 
     ``table`` is the name that the query gives to the stream. ``tables`` are the static tables it joins. ``key`` and
-    ``value`` name columns of a standing query. ``limit_s`` is the length of the run; None runs until the source ends.
+    ``value`` name columns of a standing query. ``law`` is the law of load shedding for DELAY. ``limit_s`` is the length
+    of the run; None runs until the source ends.
     """
 
     query: Query
@@ -44,6 +46,7 @@ class RunSpec:
     event_time: str | None = None
     key: str | None = None
     value: str | None = None
+    law: str | None = None
     checkpoint: Path | None = None
     limit_s: float | None = None
 
@@ -63,6 +66,11 @@ class RunSpec:
         if self.late_sink is not None and self.window.late in (None, Late.COUNT):
             remedy = "leave it out" if self.standing else "write LATE ROWS or LATE PANES in the query"
             raise InvalidOption("nothing-late", "--late-sink: the query has no late output", remedy)
+        if self.law is not None:
+            make_law(self.law)  # refuses an unknown one
+            if self.window.delay_ms is None:
+                problem = f"--law {self.law} has no effect without DELAY"
+                raise InvalidOption("option-not-used", problem, "add DELAY to the window, or leave out --law")
         for sink in (self.sink, self.late_sink):
             if sink is not None:
                 sink.refuse_another_run(self.checkpoint)
@@ -112,12 +120,15 @@ class RunSpec:
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
             plan, _ = plan_query(spark, self.query)
-            return explain(plan), run_query(spark, self.query, QueryOptions(name=self.table, location=location))
+            return explain(plan), run_query(spark, self.query, self._options(location))
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
         tick = _SLOW_TICK if self.limit_s is None or self.source.recorded else _LIVE_TICK
         answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick)
         return explain_standing(self.query, catalog_of(spark, [self.table]), self.table, self.value), answers
+
+    def _options(self, location: str | None) -> QueryOptions:
+        return QueryOptions(name=self.table, law=self.law, location=location)
 
     def _replay_order(self) -> str | None:
         """The column that orders a replay: the arrival, or for a standing query, which has none, the event time."""
