@@ -24,12 +24,13 @@ def _run(rates: Floats) -> Outcome:
     return run("none", Setup(rows_from_rates(rates), constant_cost(seconds, COST_S), seconds, headroom=HEADROOM))
 
 
-def model_delay_s(outcome: Outcome, headroom: float) -> Floats:
-    """The delay of the model, y(k) = c/H·q(k−1)."""
-    backlog = np.concatenate([[0.0], outcome.signals["backlog"][:-1]])
-    # the measured delay is the mean over the rows of a period, so use the queue in the middle of the period
-    halfway = (backlog + outcome.signals["backlog"]) / 2
-    return np.asarray(halfway * COST_S / headroom, dtype=np.float64)  # Tu 2006, Eq. (2)
+def model_delay_s(outcome: Outcome, headroom: float, *, as_printed: bool = False) -> Floats:
+    """The delay of the model, y(k) = c/H·q, with q(k−1) as printed or with the queue in the middle of the period."""
+    queue = np.concatenate([[0.0], outcome.signals["backlog"][:-1]])
+    if not as_printed:
+        # differs: the measured delay is the mean over the rows of a period, and the queue grows during it
+        queue = (queue + outcome.signals["backlog"]) / 2
+    return np.asarray(queue * COST_S / headroom, dtype=np.float64)  # Tu 2006, Eq. (2)
 
 
 def figure_5(folder: Path, report: Report) -> list[Claim]:
@@ -75,26 +76,29 @@ def figure_6(folder: Path, report: Report) -> list[Claim]:
     outcome = _run(step_rates(STEP_SECONDS, 50.0, 300.0))
     delay = outcome.mean_delay_s()
     seconds = np.arange(STEP_SECONDS, dtype=np.float64)
-    errors = {h: model_delay_s(outcome, h) - delay for h in HEADROOMS}
-    plot_lines(
-        folder / "figure_6.png",
-        "Tu 2006, Fig. 6B: error of the model",
-        [(f"H = {h}", seconds, error) for h, error in errors.items()],
-        ylabel="modelled − measured delay (s)",
-    )
-    rms = {h: float(np.sqrt(np.nanmean(error[10:] ** 2))) for h, error in errors.items()}
     found = float(outcome.signals["headroom"][-1])
-    return [
-        Claim(
-            "6",
-            "H = 0.97 fits far better than two other values",
-            "rms error "
-            + ", ".join(f"H {h}: {error * 1e3:.3g} ms" for h, error in rms.items())
-            + f"; identified while running: H = {found:.4f}",
-            min(rms, key=lambda h: rms[h]) == HEADROOM and abs(found - HEADROOM) < 0.005,
-            SIMULATED,
+    lines, claims = [], []
+    for as_printed in (True, False):
+        queue = "q(k−1), as printed" if as_printed else "q in the middle of the period"
+        errors = {h: model_delay_s(outcome, h, as_printed=as_printed) - delay for h in HEADROOMS}
+        lines += [(f"H = {h}, {queue}", seconds, error) for h, error in errors.items()]
+        rms = {h: float(np.sqrt(np.nanmean(error[10:] ** 2))) for h, error in errors.items()}
+        claims.append(
+            Claim(
+                f"6 ({queue})",
+                "H = 0.97 fits far better than two other values",
+                "rms error "
+                + ", ".join(f"H {h}: {error * 1e3:.3g} ms" for h, error in rms.items())
+                + f"; identified while running: H = {found:.4f}",
+                min(rms, key=lambda h: rms[h]) == HEADROOM and abs(found - HEADROOM) < 0.005,
+                "the queue grows during a period, and q(k−1) is too short for its rows: a lower H makes up for it"
+                if as_printed
+                else SIMULATED,
+            )
         )
-    ]
+    title = "Tu 2006, Fig. 6B: error of the model"
+    plot_lines(folder / "figure_6.png", title, lines, ylabel="modelled − measured delay (s)")
+    return claims
 
 
 def figure_7(folder: Path, report: Report) -> list[Claim]:
