@@ -282,7 +282,7 @@ def step_us(law: str = "ctrl-batch", steps: int = 2000) -> float:
 )
 @click.option("--seconds", default=30, show_default=True, help="Length of the overload.")
 @click.option("--target", "target_s", default=2.0, show_default=True, help="The delay to keep, in seconds.")
-@click.option("--work", default=2000, show_default=True, help="Sines per row; with 0 a row waits 1 ms.")
+@click.option("--work", default=2000, show_default=True, help="Sines per row; with 0 a row waits 2 ms.")
 @click.option("--warm-up", "warm_up_s", default=60.0, show_default=True, help="Length of the warm-up in seconds.")
 @click.option(
     "--trace",

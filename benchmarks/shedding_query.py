@@ -70,13 +70,13 @@ class FinishedRun:
 def expensive(work: int, start_s: float, rise: CostRise = NO_RISE) -> Column:
     """A value that the JVM computes with ``work`` sines per row, or with more of them during ``rise``.
 
-    Without work a row waits a millisecond instead, so that its cost does not depend on what else the machine does.
+    Without work a row waits two milliseconds instead, so that its cost does not depend on what else the machine does.
     """
-    if not work:
-        # the argument must not be constant, or Spark would compute the value once
-        return F.expr("reflect('java.lang.Thread', 'sleep', id div 1000000000000 + 1)")
     arrived_s = F.unix_micros("arrived") / 1e6 - start_s
     inside = (arrived_s >= rise.first_s) & (arrived_s < rise.last_s)
+    if not work:
+        wait_ms = F.when(inside, F.lit(round(2 * rise.factor))).otherwise(F.lit(2)).cast("bigint")
+        return F.call_function("reflect", F.lit("java.lang.Thread"), F.lit("sleep"), wait_ms)
     sines = F.when(inside, F.lit(round(work * rise.factor))).otherwise(F.lit(work))
     return F.aggregate(F.sequence(F.lit(1), sines), F.col("value"), lambda a, i: a + F.sin(a + i))
 

@@ -95,7 +95,7 @@ def plot(path: Path, runs: dict[str, FinishedRun], phase_s: float, overload: flo
 @click.option("--law", "laws", multiple=True, default=LAWS, show_default=True, help="Law to run (repeatable).")
 @click.option("--overload", default=2.0, show_default=True, help="Load as a multiple of the capacity at 3 s.")
 @click.option("--phase", "phase_s", default=40, show_default=True, help="Seconds under each target.")
-@click.option("--work", default=2000, show_default=True, help="Sines per row; with 0 a row waits 1 ms.")
+@click.option("--work", default=2000, show_default=True, help="Sines per row; with 0 a row waits 2 ms.")
 @click.option("--warm-up", "warm_up_s", default=60.0, show_default=True, help="Length of the warm-up in seconds.")
 @click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the delays into this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.control.shedding.utility import UtilityHistogram, least_ratio
-from slackwater.errors import InvalidStream
+from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.spark.timeliness.utility import cell_column
 from tests.helpers.harness import FileStream, collected, settle, start
 from tests.spark.test_delay import delay_of, numbered
@@ -180,3 +180,5 @@ def test_a_utility_that_is_no_number_is_refused(spark: SparkSession, tmp_path: P
     ):
         with pytest.raises(InvalidStream, match=condition):
             sw.with_max_delay(stream, "2 seconds", shed_by=shed_by)
+    with pytest.raises(InvalidOption, match="option-not-used"):
+        sw.with_max_delay(stream, "2 seconds", shed_by="value", law="none")

@@ -6,7 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.control.choice import Law
-from slackwater.errors import InvalidStream
+from slackwater.control.shedding.laws.none import NoShedding
+from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
@@ -111,6 +112,9 @@ def _new_promise(
     listener = listener_of(spark)
     chosen_name = listener.handler(TimelinessHandler).fresh_name("delay") if name is None else name
     chosen_law = Law(setting(spark, Setting.LAW) or DEFAULT_SPARK_LAW) if law is None else Law.of(law)
+    if shed_by is not None and chosen_law.name == NoShedding.name:
+        problem = f"shed_by={shed_by!r} has no effect under the law {chosen_law.name!r}, which sheds nothing"
+        raise InvalidOption("option-not-used", problem, "choose another law, or leave out shed_by")
     mailbox = mailbox_for(spark, chosen_name, location)
     spec = TimelinessSpec(chosen_name, timeliness, chosen_law, mailbox, source_limits(events), shed_by)
     spec.new_controller()  # refuses bad options here rather than in the listener
