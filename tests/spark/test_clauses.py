@@ -154,7 +154,8 @@ def test_heartbeats_of_the_stream_itself(spark: SparkSession, tmp_path: Path) ->
 
 def test_lowest_heartbeat_of_the_sources_counts(spark: SparkSession, tmp_path: Path) -> None:
     """A source that is five seconds behind another loses nothing: its own heartbeats say so."""
-    rng, made = np.random.default_rng(7), []
+    rng = np.random.default_rng(7)
+    made: list[list[dict[str, Any]]] = []
     for number in range(4):
         made.append([])
         for sensor, behind in (("s0", 0), ("s1", 5)):

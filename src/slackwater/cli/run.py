@@ -34,6 +34,7 @@ from slackwater.language import parse
     help="Static table that the query joins: parquet, json, or csv with a header. Spark infers the types, or write "
     "'NAME(column TYPE, …)=csv:PATH'. Repeatable.",
 )
+@click.option("--method", metavar="NAME", help="Method of disorder control.  [default: budgeted-quantile]")
 @click.option("--law", metavar="NAME", help="Law of load shedding, for DELAY.  [default: ctrl-batch]")
 @click.option("--sink", default="console", show_default=True, help="console, parquet:FOLDER or json:FOLDER.")
 @click.option("--late-sink", help="Separate sink for late rows or late panes.")
@@ -56,6 +57,7 @@ def command(
     key: str | None,
     value: str | None,
     tables: tuple[str, ...],
+    method: str | None,
     law: str | None,
     sink: str,
     late_sink: str | None,
@@ -81,6 +83,7 @@ def command(
       slackwater run peaks.sql --source replay:recorded.parquet --sink parquet:out --late-sink json:late --json
       slackwater run places.sql --source parquet:in --table 'Places(sensor STRING, place STRING)=csv:places.csv'
       slackwater run counts.sql --source generator:100000 --seconds 60 --law baseline
+      slackwater run peaks.sql --source replay:recorded.parquet --method adaptive-max-delay
       slackwater run worth.sql --source replay:prices.parquet --table Holdings=parquet:holdings --value price
     """
     query = parse(read_query_file(file))
@@ -102,6 +105,7 @@ def command(
         event_time=event_time,
         key=key,
         value=value,
+        method=method,
         law=law,
         checkpoint=checkpoint,
         limit_s=seconds,

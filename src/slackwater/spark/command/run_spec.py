@@ -9,10 +9,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from slackwater.control.disorder import make_method, method_names
 from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
 from slackwater.language import Late, Measure, Query, Window
 from slackwater.plan import Catalog, Stream, explain, explain_standing
+from slackwater.promises import Completeness
 from slackwater.spark.command.sinks import Emit, Sink, writer_to
 from slackwater.spark.command.sources import Source
 from slackwater.spark.command.tables import StaticTable
@@ -33,8 +35,8 @@ class RunSpec:
     """A query, its source and its sinks.
 
     ``table`` is the name that the query gives to the stream. ``tables`` are the static tables it joins. ``key`` and
-    ``value`` name columns of a standing query. ``law`` is the law of load shedding for DELAY. ``limit_s`` is the length
-    of the run; None runs until the source ends.
+    ``value`` name columns of a standing query. ``method`` is the method of disorder control, ``law`` the law of load
+    shedding for DELAY. ``limit_s`` is the length of the run; None runs until the source ends.
     """
 
     query: Query
@@ -46,6 +48,7 @@ class RunSpec:
     event_time: str | None = None
     key: str | None = None
     value: str | None = None
+    method: str | None = None
     law: str | None = None
     checkpoint: Path | None = None
     limit_s: float | None = None
@@ -66,6 +69,12 @@ class RunSpec:
         if self.late_sink is not None and self.window.late in (None, Late.COUNT):
             remedy = "leave it out" if self.standing else "write LATE ROWS or LATE PANES in the query"
             raise InvalidOption("nothing-late", "--late-sink: the query has no late output", remedy)
+        if self.method is not None:
+            if self.method not in method_names():
+                make_method(self.method, Completeness(0.0))  # refuses it, with the names that there are
+            if self.standing:
+                problem = f"--method {self.method} has no effect on a standing query (WITHIN)"
+                raise InvalidOption("option-not-used", problem, "leave out --method")
         if self.law is not None:
             make_law(self.law)  # refuses an unknown one
             if self.window.delay_ms is None:
@@ -128,7 +137,7 @@ class RunSpec:
         return explain_standing(self.query, catalog_of(spark, [self.table]), self.table, self.value), answers
 
     def _options(self, location: str | None) -> QueryOptions:
-        return QueryOptions(name=self.table, law=self.law, location=location)
+        return QueryOptions(name=self.table, method=self.method, law=self.law, location=location)
 
     def _replay_order(self) -> str | None:
         """The column that orders a replay: the arrival, or for a standing query, which has none, the event time."""
