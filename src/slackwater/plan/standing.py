@@ -8,7 +8,9 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from slackwater.control.deferral import Deferral
 from slackwater.language import Measure, Query, spark_sql
+from slackwater.plan.deferral_clause import deferral_of
 from slackwater.plan.names import table_name
 from slackwater.plan.text_positions import position_error
 from slackwater.plan.unsupported import clause_words
@@ -37,6 +39,7 @@ class StandingShape:
     - ``table``: the table of weights; ``join``: its key column and the stream's. If both are None, every stream that
       passes the filter is a member.
     - ``stream_filter``, ``table_filter``: the conditions of WHERE on either side.
+    - ``deferral``: what USING asks for, or None.
     """
 
     stream: str
@@ -58,6 +61,7 @@ class StandingShape:
     table_filter: str | None
     bound: str | float
     confidence: float
+    deferral: Deferral | None
 
 
 def standing_shape(
@@ -124,6 +128,7 @@ class _Decomposer:
             table_filter=table_filter,
             bound=f"{100 * precision.bound!r}%" if precision.relative else precision.bound,
             confidence=precision.confidence,
+            deferral=deferral_of(self.query, extreme=extreme is not None),
         )
 
     def _projection(self) -> tuple[tuple[tuple[str, str], ...], exp.Expr, str]:

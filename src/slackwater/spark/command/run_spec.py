@@ -123,8 +123,9 @@ class RunSpec:
             return explain(plan), run_query(spark, self.query, self._options(location))
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
-        tick = _SLOW_TICK if self.limit_s is None or self.source.recorded else _LIVE_TICK
-        answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick)
+        live = self.limit_s is not None and not self.source.recorded
+        tick = _LIVE_TICK if live else _SLOW_TICK
+        answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick, _limited=live)
         return explain_standing(self.query, catalog_of(spark, [self.table]), self.table, self.value), answers
 
     def _options(self, location: str | None) -> QueryOptions:

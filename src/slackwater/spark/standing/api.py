@@ -48,6 +48,7 @@ def standing(
     name: str | None = None,
     location: str | None = None,
     _clock_file: str | None = None,
+    _limited: bool = True,
 ) -> DataFrame:
     """Answers of standing queries. Each is within ``within`` of the truth until the next, with ``confidence``.
 
@@ -74,7 +75,7 @@ def standing(
     :param location: the folder for the promise's history, and for ``weights`` given as a DataFrame; as in
         ``with_drop_ratio``.
 
-    Every row goes to every shard. A shard writes its whole state (about 50 bytes per query and 24·k bytes per stream)
+    Every row goes to every shard. A shard writes its whole state (about 60 bytes per query and 24·k bytes per stream)
     to Spark's state store in every micro-batch. Within a micro-batch rows are taken in the order of their times. A row
     is out of order if it is not newer than the newest row of its stream. It is invalid without a key or a finite time
     and value, or if it is stamped more than an hour after the clock. Both are left out and counted:
@@ -90,6 +91,7 @@ def standing(
     spark = values.sparkSession
     window_ms = None if window is None else units.duration_ms(window, option="window")
     options = evaluator_options(spark, "linear" if aggregate == "sum" else aggregate, window_ms, landmark, deferral)
+    options.check_order(limited=_limited)
     count = shard_count(spark, shards)
     spec = new_precision(spark, confidence, options, count, name, location)
     table, id_type = readable_weights(
@@ -99,7 +101,9 @@ def standing(
         every_shard(count), F.col(quoted(key)).cast("string").alias("stream"), *time_and_value(event_time, value)
     )
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), _clock_file)
-    return evaluate(rows, ticks, StandingStep(table, options, StructField(query, id_type), copied_rows=True), spec)
+    share = processor_share(spark, count) if _limited else None
+    step = StandingStep(table, options, StructField(query, id_type), copied_rows=True, processor_share=share)
+    return evaluate(rows, ticks, step, spec)
 
 
 def evaluator_options(
@@ -116,7 +120,9 @@ def evaluator_options(
         t_max=chosen.t_max_ms,
         while_interrupted=chosen.while_interrupted_ms,
         capacity=chosen.capacity,
+        order=chosen.order,
         value_and_drift=chosen.value_and_drift,
+        sum_of_errors=chosen.sum_of_errors,
     )
 
 
@@ -127,6 +133,12 @@ def shard_count(spark: SparkSession, shards: int | None) -> int:
     if not 1 <= count <= MOST_SHARDS:
         raise InvalidOption("invalid-shards", f"shards={count} is out of range", f"use 1 to {MOST_SHARDS}")
     return count
+
+
+def processor_share(spark: SparkSession, shards: int) -> float:
+    """The share of a processor that each shard has, if all run at the same speed."""
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
+    return min(1.0, min(spark.sparkContext.defaultParallelism, partitions) / shards)
 
 
 def new_precision(

@@ -10,7 +10,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from slackwater import units
 from slackwater.control.deferral import DEFAULT_METHOD, Deferral
-from slackwater.errors import InvalidStream
+from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.kernel.standing.weights import MEMBER_SEPARATOR
 from slackwater.language import Query
 from slackwater.names import quoted
@@ -25,6 +25,7 @@ from slackwater.spark.standing.api import (
     evaluate,
     evaluator_options,
     new_precision,
+    processor_share,
     shard_count,
     standing,
     time_and_value,
@@ -44,12 +45,14 @@ def standing_query(
     location: str | None = None,
     tick: Duration = "1 second",
     _clock_file: str | None = None,
+    _limited: bool = True,
 ) -> DataFrame:
     """The answers of a query with WITHIN: its keys, ``at``, the answer, and the columns that ``standing`` adds.
 
     A joined table holds the weights. Without one, every stream that passes the filter is a member of its group from its
     first row on. A Parquet table that is joined by name, with plain columns for the group and the weight, is read again
     when it changes. Any other table is taken as it is when the query is built. The options are those of ``standing``.
+    ``_limited`` is false where no clock runs beside the stream; then processor time limits nothing.
     """
     tables = {table.name: table_of(spark, table_name(table)) for table in query.tables()}
     stream = _only_stream(tables)
@@ -68,20 +71,32 @@ def standing_query(
         events = events.where(shape.stream_filter)
     if shape.counts is not None:
         events = events.withColumn(shape.value, F.expr(shape.counts))
-    deferral = deferral or DEFAULT_METHOD
+    chosen = _deferral(shape, deferral)
     if shape.table is not None:
-        options = {"name": name, "deferral": deferral, "shards": shards, "location": location, "tick": tick}
-        return _joined(spark, shape, events, time, {**options, "_clock_file": _clock_file})
+        options = {"name": name, "deferral": chosen, "shards": shards, "location": location, "tick": tick}
+        return _joined(spark, shape, events, time, {**options, "_clock_file": _clock_file, "_limited": _limited})
     aggregate: Any = shape.extreme or "linear"
-    evaluation = evaluator_options(spark, aggregate, shape.window_ms, shape.landmark, deferral)
+    evaluation = evaluator_options(spark, aggregate, shape.window_ms, shape.landmark, chosen)
+    evaluation.check_order(limited=_limited)
     count = shard_count(spark, shards) if shape.keys else 1  # a single answer needs one shard
     spec = new_precision(spark, shape.confidence, evaluation, count, name, location)
     rows = _group_rows(events, shape, registration.key, time, count)
     weight = float(spark.sql(f"SELECT CAST({shape.weight} AS double)").collect()[0][0])
     weights = GroupWeights(weight, shape.average, shape.bound, shape.confidence)
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), _clock_file)
-    answers = evaluate(rows, ticks, StandingStep(weights, evaluation, StructField("query", StringType())), spec)
+    share = processor_share(spark, count) if _limited else None
+    step = StandingStep(weights, evaluation, StructField("query", StringType()), processor_share=share)
+    answers = evaluate(rows, ticks, step, spec)
     return _with_key_columns(answers, _key_schema(events, shape), shape)
+
+
+def _deferral(shape: StandingShape, given: str | Deferral | None) -> str | Deferral:
+    """The deferral of the text, or the one given beside it."""
+    if shape.deferral is not None and given is not None:
+        raise InvalidOption(
+            "two-deferrals", f"the text has USING, and deferral={given!r} is given too", "leave out one of them"
+        )
+    return shape.deferral or given or DEFAULT_METHOD
 
 
 def _only_stream(tables: dict[str, DataFrame]) -> str:

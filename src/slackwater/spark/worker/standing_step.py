@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
@@ -10,20 +11,43 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from pyspark.sql.streaming.state import GroupState
-from pyspark.sql.types import DataType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.shard import Shard, known_streams
 from slackwater.kernel.standing.shard_counts import ShardCounts
+from slackwater.kernel.standing.tick_budget import Processor
 from slackwater.kernel.standing.weights import ShardWeights, group_weights
 from slackwater.spark.worker.columns import SHARD_COUNTS
 from slackwater.spark.worker.settle import settle_worker
 from slackwater.spark.worker.state_text import as_text, from_text
 from slackwater.units import MS_US, SECOND_MS
 
+TESTED = "tested"
+"""Beside the counts: the streams tested for normality, and their p-values."""
+
 SHARD_COUNTS_TYPE = StructType(
-    [StructField(field.name, LongType() if field.type == "int" else DoubleType()) for field in fields(ShardCounts)]
+    [
+        *(
+            StructField(field.name, LongType() if field.type == "int" else DoubleType())
+            for field in fields(ShardCounts)
+        ),
+        StructField(TESTED, MapType(StringType(), DoubleType())),
+    ]
 )
+
+
+def _processor_ms() -> float:
+    return time.process_time() * SECOND_MS
 
 
 class WeightsSource(Protocol):
@@ -56,13 +80,15 @@ def _group_weights(groups: GroupWeights, members: tuple[str, ...]) -> ShardWeigh
 class StandingStep:
     """What every shard of a standing query shares. ``query`` is the column with the query's id.
 
-    ``copied_rows`` says that every shard gets every row; then only the first one counts them.
+    ``copied_rows`` says that every shard gets every row; then only the first one counts and tests them.
+    ``processor_share`` is a shard's share of a processor; None means that the time of evaluations is not limited.
     """
 
     weights: WeightsSource
     options: EvaluatorOptions
     query: StructField
     copied_rows: bool = False
+    processor_share: float | None = None
 
     @property
     def schema(self) -> StructType:
@@ -90,7 +116,9 @@ class StandingStep:
         names = rows["stream"].to_numpy(dtype=object)
         before = from_text(state.get[0]) if state.exists else None
         streams = list(dict.fromkeys([*known_streams(before), *names[pd.notna(names)]]))
-        shard = Shard(self.weights.shard(number, streams), self.options, number, before)
+        share = self.processor_share
+        processor = None if share is None else Processor(share, _processor_ms)
+        shard = Shard(self.weights.shard(number, streams), self.options, number, before, processor)
         clock_ms = frame["clock_ms"].max()
         answers = shard.tick(
             names,
@@ -98,10 +126,15 @@ class StandingStep:
             rows["value"].to_numpy(dtype=np.float64, na_value=np.nan),
             None if pd.isna(clock_ms) else float(clock_ms),
         )
+        began_ms = _processor_ms()
+        found = [self._answer_rows(answers)] if len(answers) else []
+        shard.learn_cost(_processor_ms() - began_ms)
         state.update((as_text(shard.state()),))
-        if len(answers):
-            yield self._answer_rows(answers)
-        yield self._counts_row(shard.counts.without_rows() if self.copied_rows and number else shard.counts)
+        yield from found
+        if self.copied_rows and number:
+            yield self._counts_row(shard.counts.without_rows(), {})
+        else:
+            yield self._counts_row(shard.counts, shard.tested)
 
     def _answer_rows(self, answers: pd.DataFrame) -> pd.DataFrame:
         rows = answers.rename(columns={"query": self.query.name})
@@ -110,8 +143,8 @@ class StandingStep:
             rows[column] = pd.to_datetime((rows[column] * MS_US).round(), unit="us", utc=True)
         return rows.assign(**{SHARD_COUNTS: None})
 
-    def _counts_row(self, counts: ShardCounts) -> pd.DataFrame:
-        """One row with the counts, and placeholders in the columns of an answer."""
+    def _counts_row(self, counts: ShardCounts, tested: dict[str, float]) -> pd.DataFrame:
+        """One row with the counts and the tested streams, and placeholders in the columns of an answer."""
         # Spark concatenates the frames. Placeholders of the right type keep pandas from guessing the type of nulls.
         placeholders: dict[DataType, Any] = {
             StringType(): "",
@@ -119,4 +152,4 @@ class StandingStep:
             DoubleType(): 0.0,
         }
         row = {field.name: [placeholders.get(field.dataType, 0)] for field in self.schema.fields}
-        return pd.DataFrame({**row, SHARD_COUNTS: [asdict(counts)]})
+        return pd.DataFrame({**row, SHARD_COUNTS: [{**asdict(counts), TESTED: tested}]})
