@@ -76,7 +76,7 @@ def test_extremes_need_a_range_or_a_landmark() -> None:
         ("SELECT SUM(1 / price) FROM Prices", "is not price times a weight"),
         ("SELECT SUM(price * floor) FROM Prices", "belongs to the stream and cannot be a weight"),
         ("SELECT SUM(price) FROM Prices ORDER BY 1", "cannot have ORDER BY"),
-        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 1 hour DRATIO 1%]", "DRATIO cannot be combined with WITHIN"),
+        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 1 hour SLACK 5]", "SLACK cannot be combined with WITHIN"),
         ("SELECT MAX(AVG(price)) FROM Prices [RANGE 10 tuples]", "must be a time"),
         ("SELECT SUM(price) FROM Prices LEFT JOIN Holdings USING (symbol)", "plain JOIN"),
         ("SELECT SUM(price) FROM Prices JOIN Holdings ON price > weight", "not on one key"),
@@ -140,3 +140,11 @@ def test_an_option_that_cannot_be_honoured_is_refused_where_it_stands(option: st
         shape(f"SELECT MAX(price) FROM Prices [RANGE 1 hour] WITHIN 2 CONFIDENCE 95% USING (sum_of_errors, {option})")
     *_, line, carets = str(refused.value).splitlines()
     assert line[carets.find("^") : carets.rfind("^") + 1] == option
+
+
+def test_other_promises_stand_in_the_brackets() -> None:
+    found = shape(
+        "SELECT AVG(price) FROM Prices [DRATIO 1% DELAY 2 seconds ARRIVAL seen SOURCE host] WITHIN 2 CONFIDENCE 95%"
+    )
+    assert (found.drop_ratio, found.delay_ms, found.arrival, found.sources) == (0.01, 2000.0, "seen", ("host",))
+    assert found.window_ms is None

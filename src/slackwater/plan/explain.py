@@ -76,9 +76,21 @@ def explain_standing(query: Query, catalog: Catalog, stream: str | None = None, 
             ("path", "standing: evaluated when the answer may have left its bound, not at every tick"),
             ("precision", _precision(query.precision)),
             ("deferral", _deferral(shape.deferral or Deferral())),
+            *_standing_promises(shape),
             ("results", ", ".join([*(key for key, _ in shape.keys), "at", shape.result, *ANSWER_COLUMNS])),
         ]
     )
+
+
+def _standing_promises(shape: StandingShape) -> list[tuple[str, str]]:
+    """The other promises on the stream."""
+    lines = []
+    if shape.drop_ratio is not None:
+        bound = f"at most {percent(shape.drop_ratio)} of the rows late" if shape.drop_ratio else "best effort"
+        lines.append(("promise", f"{bound}; rows wait for the heartbeat and are taken in the order of their times"))
+    if shape.delay_ms is not None:
+        lines.append(("delay", f"at most {duration_text(shape.delay_ms)} on average; rows are shed to keep it"))
+    return lines
 
 
 def _deferral(deferral: Deferral) -> str:

@@ -15,13 +15,13 @@ FATES = ("used", "out_of_order", "invalid")
 """What may become of a row."""
 
 
-_CURRENT = ("queries", "withheld", "overdue")
+_CURRENT = ("queries", "withheld", "overdue", "waiting")
 """Counts that are not added up."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrecisionCounts(ShardCounts):
-    """Counts over the whole run; ``queries``, ``withheld`` and ``overdue`` are the current numbers.
+    """Counts over the whole run; ``queries``, ``withheld``, ``overdue`` and ``waiting`` are the current numbers.
 
     Rows: input = used + out of order + invalid. The shards keep these counts in their state, and a micro-batch that
     covers every shard brings them. So they are right again after a crash that lost a report.

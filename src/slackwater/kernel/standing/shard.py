@@ -83,10 +83,20 @@ class Shard:
         estimates = self._evaluator.stream_estimates
         return {self._names[stream]: float(estimates.normality.p_values[stream]) for stream in estimates.tested}
 
-    def tick(self, names: Names, times_ms: Floats, values: Floats, clock_ms: float | None = None) -> pd.DataFrame:
+    def tick(
+        self,
+        names: Names,
+        times_ms: Floats,
+        values: Floats,
+        clock_ms: float | None = None,
+        known_until_ms: float | None = None,
+    ) -> pd.DataFrame:
         """Take in a micro-batch and return the answers that were due, and a row for each newly withheld query.
 
         A row without a name is invalid. ``counts`` then describes this micro-batch.
+
+        :param known_until_ms: the time up to which no further row can come. It then moves time on while no row comes,
+            instead of the clock.
         """
         evaluator, size = self._evaluator, len(names)
         named = np.flatnonzero(pd.notna(np.array(names, dtype=object)))
@@ -99,7 +109,7 @@ class Shard:
         streams = self._stream_numbers(names)
         order = np.argsort(times_ms, kind="stable")
         streams, times_ms, values = streams[order], times_ms[order], values[order]
-        now = self._now(times_ms, clock_ms)
+        now = self._now(times_ms, clock_ms, known_until_ms)
         if not np.isfinite(now):
             self.counts = replace(self._count_rows(0, 0, size), queries=evaluator.queries.queries)
             return _frame(evaluator.queries.ids[:0], now)
@@ -162,13 +172,15 @@ class Shard:
             parts.append(_frame(np.array(invalid, dtype=object).astype(ids.dtype), now))
         return found if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
-    def _now(self, times_ms: Floats, clock_ms: float | None) -> float:
+    def _now(self, times_ms: Floats, clock_ms: float | None, known_until_ms: float | None) -> float:
         known = times_ms[np.isfinite(times_ms)]
         now = self._evaluator.now
         if len(known):
             now = max(now, float(known[-1]))
             if np.isfinite(self._clock_ms):
                 self._clock_lead_ms = self._clock_ms - now
+        elif known_until_ms is not None:
+            now = max(now, known_until_ms) if np.isfinite(now) else now
         elif clock_ms is not None and np.isfinite(self._clock_lead_ms):
             now = max(now, clock_ms - self._clock_lead_ms)
         return now

@@ -22,6 +22,7 @@ class ShardCounts:
     - ``audited``: ticks covered by random audits; ``within``: those of them within the bound; ``asked``: those that the
       confidence asks for.
     - ``used``, ``out_of_order``, ``invalid``: rows by what became of them; their sum is the input.
+    - ``waiting``: rows that wait for the heartbeat now; they are not in the input yet.
     - ``all_used``, ``all_out_of_order``, ``all_invalid``: the same, since the query's first micro-batch.
     """
 
@@ -43,6 +44,7 @@ class ShardCounts:
     used: int = 0
     out_of_order: int = 0
     invalid: int = 0
+    waiting: int = 0
     all_used: int = 0
     all_out_of_order: int = 0
     all_invalid: int = 0
@@ -62,4 +64,6 @@ class ShardCounts:
         return cls(*(sum(getattr(part, field.name) for part in counts) for field in fields(cls)))
 
 
-_ROWS = tuple(field.name for field in fields(ShardCounts) if field.name.endswith(("used", "out_of_order", "invalid")))
+_ROWS = tuple(
+    field.name for field in fields(ShardCounts) if field.name.endswith(("used", "out_of_order", "invalid", "waiting"))
+)

@@ -132,8 +132,8 @@ class RunSpec:
         return QueryOptions(name=self.table, law=self.law, location=location)
 
     def _replay_order(self) -> str | None:
-        """The column that orders a replay: the arrival, or for a standing query, which has none, the event time."""
-        if not self.standing:
+        """The column that orders a replay: the arrival, or for a standing query without one the event time."""
+        if not self.standing or self.window.arrival is not None:
             return self.window.arrival
         times = [column for column, measure in (self.source.columns() or {}).items() if measure is Measure.TIME]
         return self.window.attribute or self.event_time or (times[0] if len(times) == 1 else None)

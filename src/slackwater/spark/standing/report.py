@@ -57,7 +57,7 @@ class PrecisionReport:
             "deadlines": {word: getattr(self.counts, word) for word in ("missed", "overdue", "penalty", "postponed")},
             "evaluation_us": self.counts.evaluation_us,
             "normality": dict(self.series.normality),
-            "rows": {word: getattr(self.counts, word) for word in ("input", *FATES)},
+            "rows": {word: getattr(self.counts, word) for word in ("input", *FATES, "waiting")},
             "recent": series_json(self.series),
         }
 
@@ -77,7 +77,7 @@ class PrecisionReport:
                 *_processor_lines(counts),
                 *_normality_lines(self.series.normality),
                 f"  ledger      {counts.input:,} rows = {counts.used:,} used + {counts.out_of_order:,} out of order + "
-                f"{counts.invalid:,} invalid",
+                f"{counts.invalid:,} invalid" + (f"; {counts.waiting:,} wait" if counts.waiting else ""),
                 *series_lines(self.series),
             ]
         )
