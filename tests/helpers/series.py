@@ -67,7 +67,8 @@ def standing_point(batch: int, within: float = 0.975, judged: int = 80) -> Point
     for _ in range(batch + 1):
         standing = standing.after(counts, whole=True)
     at_ms, cause = START_MS + batch * 1000.0, "answers stand until they are due"
-    return Point(at_ms, batch, Ledger(), cause, duration_s=0.4, precision=standing)
+    tested = (("AAPL", 0.4),)
+    return Point(at_ms, batch, Ledger(), cause, duration_s=0.4, precision=standing, normality=tested)
 
 
 def ratio_series(batches: int, late: int = 5, about: About = RATIO) -> Series:

@@ -145,3 +145,34 @@ def test_a_window_must_follow_the_name_of_a_stream() -> None:
     ):
         with pytest.raises(QueryTextError, match="window-without-stream"):
             parse(text)
+
+
+USING = {
+    "USING": ("USING", "wrong-using"),
+    "USING (k 200": ("(", "wrong-using"),
+    "USING (k 200,)": ("USING", "wrong-using"),
+    "USING (q 200)": ("q", "unknown-option"),
+    "USING ('k' 200)": ("'k'", "unknown-option"),
+    "USING (k 200, k 100)": ("k", "repeated-option"),
+    "USING (k many)": ("many", "wrong-value"),
+    "USING (k 2.5)": ("2.5", "wrong-value"),
+    "USING (k)": ("k", "wrong-value"),
+    "USING (t_max 5)": ("5", "wrong-value"),
+    "USING (while_interrupted 5 parsecs)": ("5 parsecs", "wrong-value"),
+    "USING (order 7)": ("7", "wrong-value"),
+    "USING (sum_of_errors 3)": ("3", "wrong-value"),
+    "USING (k 200) USING (k 200)": ("USING", "behind-the-query"),
+}
+
+
+@pytest.mark.parametrize(("clause", "found"), USING.items())
+def test_a_wrong_using_clause_is_refused_at_the_character(clause: str, found: tuple[str, str]) -> None:
+    pointed, condition = found
+    with pytest.raises(QueryTextError, match=rf"\[{condition}\]") as refused:
+        parse(f"SELECT SUM(v) FROM S WITHIN 1 CONFIDENCE 95% {clause}")
+    assert pointed_at(refused) == pointed
+
+
+def test_an_option_that_is_nearly_right_gets_a_hint() -> None:
+    with pytest.raises(QueryTextError, match="did you mean capacity"):
+        parse("SELECT SUM(v) FROM S WITHIN 1 CONFIDENCE 95% USING (capacty 3)")

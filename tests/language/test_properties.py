@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.errors import QueryTextError
-from slackwater.language import Extent, Late, Measure, Precision, Query, Window, parse, print_query
+from slackwater.language import Extent, Late, Measure, Precision, Query, UsingOption, Window, parse, print_query
 from slackwater.names import quoted
 
 names = st.sampled_from(["ts", "orderID", "late", "range", "the column", "host", "a`b", "ünï"])
@@ -39,9 +39,22 @@ bodies = st.sampled_from(
         "SELECT c FROM (SELECT SUM(v) FILTER(WHERE v > 1) AS c FROM `the stream`)",
     ]
 )
+options = {
+    "method": st.sampled_from(["calibrated", "brownian"]),
+    "k": st.integers(0, 10**6),
+    "t_max": times.map(lambda extent: extent.amount),
+    "while_interrupted": times.map(lambda extent: extent.amount),
+    "capacity": st.integers(0, 10**6),
+    "order": st.sampled_from(["edf", "least-penalty", "fifo"]),
+    "value_and_drift": st.just(True),
+    "sum_of_errors": st.just(True),
+}
+using = st.lists(st.sampled_from(sorted(options)), max_size=4, unique=True).flatmap(
+    lambda names: st.tuples(*(st.builds(UsingOption, st.just(name), options[name]) for name in names))
+)
 precisions = st.one_of(
     st.none(),
-    st.builds(Precision, ratios.filter(lambda x: x > 0), st.booleans(), ratios.filter(lambda x: x > 0)),
+    st.builds(Precision, ratios.filter(lambda x: x > 0), st.booleans(), ratios.filter(lambda x: x > 0), using),
 )
 
 

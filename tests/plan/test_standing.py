@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from slackwater.control.deferral import Deferral
 from slackwater.errors import QueryTextError
 from slackwater.language import parse
 from slackwater.plan import Catalog, explain_standing
@@ -75,7 +76,7 @@ def test_extremes_need_a_range_or_a_landmark() -> None:
         ("SELECT SUM(1 / price) FROM Prices", "is not price times a weight"),
         ("SELECT SUM(price * floor) FROM Prices", "belongs to the stream and cannot be a weight"),
         ("SELECT SUM(price) FROM Prices ORDER BY 1", "cannot have ORDER BY"),
-        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 1 hour DRATIO 1%]", "DRATIO cannot be combined with WITHIN"),
+        ("SELECT MAX(AVG(price)) FROM Prices [RANGE 1 hour SLACK 5]", "SLACK cannot be combined with WITHIN"),
         ("SELECT MAX(AVG(price)) FROM Prices [RANGE 10 tuples]", "must be a time"),
         ("SELECT SUM(price) FROM Prices LEFT JOIN Holdings USING (symbol)", "plain JOIN"),
         ("SELECT SUM(price) FROM Prices JOIN Holdings ON price > weight", "not on one key"),
@@ -103,3 +104,47 @@ def test_explain_needs_no_spark() -> None:
     assert "weights     H, by symbol: 1.0D * (w)" in text
     with pytest.raises(QueryTextError, match="is not known"):
         explain_standing(query, Catalog())
+
+
+def test_using_gives_every_deferral_option() -> None:
+    found = shape(
+        "SELECT SUM(price) FROM Prices WITHIN 2 CONFIDENCE 95% USING (method economical, k 200, t_max 1 minute, "
+        "while_interrupted 5 seconds, capacity 30, order edf, value_and_drift, sum_of_errors)"
+    )
+    assert found.deferral == Deferral(
+        "economical",
+        k=200,
+        t_max=60,
+        while_interrupted=5,
+        capacity=30,
+        order="edf",
+        value_and_drift=True,
+        sum_of_errors=True,
+    )
+    assert shape("SELECT SUM(price) FROM Prices WITHIN 2 CONFIDENCE 95%").deferral is None
+
+
+@pytest.mark.parametrize(
+    ("option", "condition"),
+    [
+        ("k 2", "invalid-k"),
+        ("order lottery", "unknown-order"),
+        ("method guess", "unknown-deferral-method"),
+        ("capacity 0", "invalid-capacity"),
+        ("t_max 0 seconds", "invalid-t-max"),
+        ("value_and_drift", "drift-of-extreme"),
+    ],
+)
+def test_an_option_that_cannot_be_honoured_is_refused_where_it_stands(option: str, condition: str) -> None:
+    with pytest.raises(QueryTextError, match=rf"\[{condition}\]") as refused:
+        shape(f"SELECT MAX(price) FROM Prices [RANGE 1 hour] WITHIN 2 CONFIDENCE 95% USING (sum_of_errors, {option})")
+    *_, line, carets = str(refused.value).splitlines()
+    assert line[carets.find("^") : carets.rfind("^") + 1] == option
+
+
+def test_other_promises_stand_in_the_brackets() -> None:
+    found = shape(
+        "SELECT AVG(price) FROM Prices [DRATIO 1% DELAY 2 seconds ARRIVAL seen SOURCE host] WITHIN 2 CONFIDENCE 95%"
+    )
+    assert (found.drop_ratio, found.delay_ms, found.arrival, found.sources) == (0.01, 2000.0, "seen", ("host",))
+    assert found.window_ms is None

@@ -178,6 +178,7 @@ def test_invalid_arguments_are_refused(spark: SparkSession, tmp_path: Path) -> N
         ({"aggregate": "max"}, "window-or-landmark"),
         ({"within": None}, "no-such-column"),
         ({"deferral": "guess"}, "unknown-deferral-method"),
+        ({"aggregate": "max", "window": "1 minute", "deferral": sw.Deferral(value_and_drift=True)}, "drift-of-extreme"),
         ({"shards": 0}, "invalid-shards"),
         ({"aggregate": "median"}, "invalid-aggregate"),
         ({"aggregate": "max", "landmark": "yesterday?"}, "invalid-landmark"),

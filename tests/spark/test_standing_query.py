@@ -9,31 +9,42 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import slackwater as sw
 from slackwater.errors import InvalidOption, InvalidStream, UnknownName
 from slackwater.language import parse
 from slackwater.spark.standing.sql import standing_query
 from tests.helpers.harness import ORIGIN_S, FileStream
-from tests.helpers.standing import SCHEMA, TICK_MS, micro_batches, put_weights, run_batches, truth
+from tests.helpers.standing import SCHEMA, TICK_MS, iso, micro_batches, put_weights, run_batches, truth
 
 pytestmark = pytest.mark.spark
 
 
-def run_text(spark: SparkSession, root: Path, text: str, batches: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+QUERIES: dict[Path, StreamingQuery] = {}
+
+
+def spark_query(root: Path) -> StreamingQuery:
+    """The query that ``run_text`` ran last in this folder."""
+    return QUERIES[root]
+
+
+def run_text(
+    spark: SparkSession, root: Path, text: str, batches: list[list[dict[str, Any]]], **options: Any
+) -> list[dict[str, Any]]:
     root.mkdir(exist_ok=True)
     (root / "clock").write_text("0")
     stream = FileStream(spark, root / "in", SCHEMA)
     for batch in batches:
         stream.put(batch)
     sw.stream("Prices", stream.read_stream(), key="symbol", event_time="ts", value="price")
-    run_batches(spark, root, answers(spark, root, text))
+    QUERIES[root] = run_batches(spark, root, answers(spark, root, text, **options))
     found = spark.read.parquet(str(root / "out")).selectExpr("*", "unix_millis(at) AS ms")
     return [row.asDict() for row in found.collect()]
 
 
-def answers(spark: SparkSession, root: Path, text: str) -> DataFrame:
-    return standing_query(spark, parse(text), location=str(root / "sw"), _clock_file=str(root / "clock"))
+def answers(spark: SparkSession, root: Path, text: str, **options: Any) -> DataFrame:
+    return standing_query(spark, parse(text), location=str(root / "sw"), _clock_file=str(root / "clock"), **options)
 
 
 def averages(batches: list[list[dict[str, Any]]], names: set[str]) -> dict[int, float]:
@@ -107,6 +118,38 @@ def test_counts_and_extremes_since_a_landmark(spark: SparkSession, tmp_path: Pat
         assert row["low"] == pytest.approx(min(seen), rel=1e-12)
 
 
+def test_the_options_in_the_text_are_those_of_python(spark: SparkSession, tmp_path: Path) -> None:
+    """With a capacity of one, another order gives other answers; the text and Python must agree on each."""
+    batches = micro_batches(40, warm_up=20)
+    text = "SELECT symbol, SUM(price) AS value FROM Prices GROUP BY symbol WITHIN 0.5 CONFIDENCE 90%"
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for order in ("edf", "fifo"):
+        rows = run_text(spark, tmp_path / order, f"{text} USING (method brownian, capacity 1, order {order})", batches)
+        found[order] = sorted((row["symbol"], row["ms"], row["value"]) for row in rows)
+        root = tmp_path / f"python-{order}"
+        deferral = sw.Deferral("brownian", capacity=1, order=order)
+        rows = run_text(spark, root, text, batches, deferral=deferral)
+        assert sorted((row["symbol"], row["ms"], row["value"]) for row in rows) == found[order]
+    assert found["edf"] != found["fifo"]
+    exact = {(row["symbol"], ORIGIN_S * 1000 + tick_of(row) * TICK_MS): row["price"] for b in batches for row in b}
+    assert all(exact[symbol, ms] == value for symbol, ms, value in found["edf"])
+
+
+def test_the_report_names_the_streams_whose_increments_are_not_normal(spark: SparkSession, tmp_path: Path) -> None:
+    """Every sixteenth micro-batch tests one stream; a stream that jumps has no normal increments."""
+    draw, size = np.random.default_rng(4), 40
+    values = np.cumsum(np.where(np.arange(size) % 10 == 0, 50.0, 0.01) * draw.standard_normal(size))
+    rows = [{"symbol": "jumps", "ts": iso(ORIGIN_S * 1000 + at), "price": value} for at, value in enumerate(values)]
+    root = tmp_path
+    run_text(
+        spark, root, "SELECT AVG(price) FROM Prices WITHIN 1 CONFIDENCE 90%", [rows[:23], *([row] for row in rows[23:])]
+    )
+    (report,) = sw.report(spark_query(root)).precision
+    assert list(report.as_json()["normality"]) == ["jumps"]
+    assert report.as_json()["normality"]["jumps"] < 0.05
+    assert "normal in 0 of 1 streams tested, not in jumps (p " in str(report)
+
+
 def test_sql_accepts_within_and_refuses_what_it_cannot_honour(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in", SCHEMA)
     sw.stream("Prices", stream.read_stream(), key="symbol", event_time="ts", value="price")
@@ -120,5 +163,9 @@ def test_sql_accepts_within_and_refuses_what_it_cannot_honour(spark: SparkSessio
         sw.sql(spark, "SELECT AVG(price) FROM Nothing WITHIN 2 CONFIDENCE 95%")
     with pytest.raises(UnknownName, match="unknown-deferral-method"):
         sw.sql(spark, text, deferral="guess")
+    with pytest.raises(InvalidOption, match="two-deferrals"):
+        sw.sql(spark, f"{text} USING (k 50)", deferral="economical")
+    with pytest.raises(InvalidOption, match="order-without-limit"):
+        standing_query(spark, parse(f"{text} USING (order edf)"), _limited=False)
     with pytest.raises(InvalidOption, match="option-not-used"):
         sw.sql(spark, "SELECT MAX(price) FROM Prices [RANGE 1 hour DRATIO 1%]", deferral="economical")

@@ -31,6 +31,7 @@ def test_durations_are_read_as_milliseconds() -> None:
         ({"t_max": "0 seconds"}, "invalid-t-max"),
         ({"while_interrupted": 0}, "invalid-while-interrupted"),
         ({"capacity": 0}, "invalid-capacity"),
+        ({"order": "lottery"}, "unknown-order"),
     ],
 )
 def test_invalid_options_are_refused(options: dict[str, Any], condition: str) -> None:

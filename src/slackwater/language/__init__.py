@@ -21,6 +21,7 @@ from slackwater.language.tree import (
     Measure,
     Precision,
     Query,
+    UsingOption,
     Window,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "Measure",
     "Precision",
     "Query",
+    "UsingOption",
     "Window",
     "parse",
     "parse_script",

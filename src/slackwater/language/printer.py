@@ -11,7 +11,8 @@ from sqlglot.errors import ErrorLevel
 from slackwater.language.clause import KEYWORDS
 from slackwater.language.dialect import SPARK
 from slackwater.language.spark_generator import FaithfulGenerator
-from slackwater.language.tree import Extent, Measure, Precision, Query, Window, tables_of
+from slackwater.language.tree import Extent, Measure, Precision, Query, UsingOption, Window, tables_of
+from slackwater.language.using_clause import DURATIONS
 from slackwater.names import literal, quoted, unquoted
 
 _UNITS_MS = (
@@ -124,7 +125,16 @@ def print_percent(share: float) -> str:
 
 def _precision(precision: Precision) -> str:
     bound = print_percent(precision.bound) if precision.relative else repr(precision.bound)
-    return f"WITHIN {bound} CONFIDENCE {print_percent(precision.confidence)}"
+    clause = f"WITHIN {bound} CONFIDENCE {print_percent(precision.confidence)}"
+    return clause + (f" USING ({', '.join(map(_using_option, precision.using))})" if precision.using else "")
+
+
+def _using_option(option: UsingOption) -> str:
+    if option.value is True:
+        return option.name
+    if option.name in DURATIONS:
+        return f"{option.name} {print_extent(Extent(float(option.value), Measure.TIME))}"
+    return f"{option.name} {option.value}"
 
 
 def _landmark(landmark: str | float) -> str:

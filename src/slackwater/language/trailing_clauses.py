@@ -1,4 +1,4 @@
-"""The clauses that may follow a query: ``WITHIN … CONFIDENCE …`` and ``WITH ERROR``."""
+"""The clauses that may follow a query: ``WITHIN … CONFIDENCE … USING (…)`` and ``WITH ERROR``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from slackwater.language.clause import parse_percentage
 from slackwater.language.spark_tokenizer import BRACKET_DEPTH, QUOTED
 from slackwater.language.text_errors import token_error
 from slackwater.language.tree import Precision
+from slackwater.language.using_clause import parse_using
 
 # A column or an alias may be called "within". Then one of these stands before or after the word.
 _BEFORE_NAME = {TokenType.ALIAS, TokenType.COMMA, TokenType.DOT, TokenType.SELECT}
@@ -32,7 +33,7 @@ def split_trailing_clauses(text: str, tokens: list[Token]) -> tuple[list[Token],
                 rest[0],
                 "behind-the-query",
                 f"{rest[0].text!r} cannot follow the query",
-                "only WITHIN … CONFIDENCE … and WITH ERROR can",
+                "only WITHIN … CONFIDENCE … USING (…) and WITH ERROR can",
             )
     return tokens[:start], precision, with_error
 
@@ -97,4 +98,6 @@ def _parse_precision(text: str, tokens: list[Token]) -> tuple[Precision, list[To
     if bound <= 0 or not math.isfinite(bound):
         problem = f"WITHIN {words[1]} " + ("allows no error" if bound <= 0 else "is not a finite bound")
         raise token_error(text, tokens[1], "invalid-bound", problem, "write a bound above 0")
-    return Precision(bound, relative, level), tokens[confidence + 3 :]
+    rest = tokens[confidence + 3 :]
+    using, rest = parse_using(text, rest) if _has_words(rest, "USING") else ((), rest)
+    return Precision(bound, relative, level, using), rest

@@ -69,12 +69,25 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class UsingOption:
+    """One option of ``USING (…)``: a whole number, milliseconds, a name, or True for an option without a value.
+
+    ``position`` is the start and the length of its part of the text; equality ignores it.
+    """
+
+    name: str
+    value: int | float | str | bool
+    position: tuple[int, int] = field(default=(0, 1), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Precision:
-    """``WITHIN x|x% CONFIDENCE y%``: an error bound, absolute or relative, and a confidence."""
+    """``WITHIN x|x% CONFIDENCE y% [USING (…)]``: an error bound, absolute or relative, a confidence, and options."""
 
     bound: float
     relative: bool
     confidence: float
+    using: tuple[UsingOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from slackwater.control.deferral import Deferral
+from slackwater.control.deferral.scheduler import DEFAULT_ORDER
 from slackwater.language import Late, Measure, Precision, Query, Window, print_query
 from slackwater.language.printer import print_extent, print_utility
 from slackwater.plan.catalog import Catalog
@@ -73,9 +75,38 @@ def explain_standing(query: Query, catalog: Catalog, stream: str | None = None, 
             ("weights", weights),
             ("path", "standing: evaluated when the answer may have left its bound, not at every tick"),
             ("precision", _precision(query.precision)),
+            ("deferral", _deferral(shape.deferral or Deferral())),
+            *_standing_promises(shape),
             ("results", ", ".join([*(key for key, _ in shape.keys), "at", shape.result, *ANSWER_COLUMNS])),
         ]
     )
+
+
+def _standing_promises(shape: StandingShape) -> list[tuple[str, str]]:
+    """The other promises on the stream."""
+    lines = []
+    if shape.drop_ratio is not None:
+        bound = f"at most {percent(shape.drop_ratio)} of the rows late" if shape.drop_ratio else "best effort"
+        lines.append(("promise", f"{bound}; rows wait for the heartbeat and are taken in the order of their times"))
+    if shape.delay_ms is not None:
+        lines.append(("delay", f"at most {duration_text(shape.delay_ms)} on average; rows are shed to keep it"))
+    return lines
+
+
+def _deferral(deferral: Deferral) -> str:
+    """The method, then the options in the order of the paper."""
+    capacity, order = deferral.capacity, deferral.order or DEFAULT_ORDER
+    limit = "the measured processor time" if capacity is None else f"{capacity} evaluations per shard and micro-batch"
+    facts = [f"{deferral.method}, estimated from the last {deferral.k} rows of each stream"]
+    if deferral.t_max_ms is not None:
+        facts.append(f"at least every {duration_text(deferral.t_max_ms)}")
+    if deferral.while_interrupted_ms is not None:
+        facts.append(f"answers every {duration_text(deferral.while_interrupted_ms)} while a stream is silent")
+    if deferral.value_and_drift:
+        facts.append("answers move with their drift")
+    if deferral.sum_of_errors:
+        facts.append("the errors of silent streams are added")
+    return ", ".join([*facts, f"{order} first beyond {limit}"])
 
 
 def _standing_aggregate(shape: StandingShape) -> str:

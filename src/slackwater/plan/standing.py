@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
-from slackwater.language import Measure, Query, spark_sql
+from slackwater.control.deferral import Deferral
+from slackwater.language import Measure, Query, Window, spark_sql
+from slackwater.plan.deferral_clause import deferral_of
 from slackwater.plan.names import table_name
 from slackwater.plan.text_positions import position_error
 from slackwater.plan.unsupported import clause_words
@@ -19,6 +21,7 @@ COUNTED = "__counted"
 """The column that replaces the value if streams are counted."""
 
 _EXTREMES: dict[type[exp.Expr], str] = {exp.Max: "max", exp.Min: "min"}
+_WINDOW_CLAUSES = ("RANGE", "LANDMARK", "WATTR", "DRATIO", "ARRIVAL", "SOURCE", "DELAY")
 _SUPPORTED_CLAUSES = {"expressions", "from_", "joins", "where", "group"}
 _LINEAR = exp.Sum | exp.Avg | exp.Count
 
@@ -37,6 +40,8 @@ class StandingShape:
     - ``table``: the table of weights; ``join``: its key column and the stream's. If both are None, every stream that
       passes the filter is a member.
     - ``stream_filter``, ``table_filter``: the conditions of WHERE on either side.
+    - ``deferral``: what USING asks for, or None.
+    - ``drop_ratio``, ``arrival``, ``sources``, ``delay_ms``: the other promises on the stream, in its brackets.
     """
 
     stream: str
@@ -58,6 +63,11 @@ class StandingShape:
     table_filter: str | None
     bound: str | float
     confidence: float
+    deferral: Deferral | None
+    drop_ratio: float | None
+    arrival: str | None
+    sources: tuple[str, ...]
+    delay_ms: float | None
 
 
 def standing_shape(
@@ -124,6 +134,8 @@ class _Decomposer:
             table_filter=table_filter,
             bound=f"{100 * precision.bound!r}%" if precision.relative else precision.bound,
             confidence=precision.confidence,
+            deferral=deferral_of(self.query, extreme=extreme is not None),
+            **self._other_promises(),
         )
 
     def _projection(self) -> tuple[tuple[tuple[str, str], ...], exp.Expr, str]:
@@ -173,11 +185,10 @@ class _Decomposer:
                 self._refuse("MAX and MIN need a window", "write FROM stream [RANGE 30 minutes], or [LANDMARK '…']")
             return None, None, None
         window = windowed[0][1]
-        allowed = {"RANGE", "LANDMARK", "WATTR"}
         for keyword, position in window.positions.items():
-            if keyword not in allowed:
+            if keyword not in _WINDOW_CLAUSES:
                 problem = f"{keyword} cannot be combined with WITHIN"
-                remedy = "write only RANGE, LANDMARK or WATTR, and put the stream under the other promise first"
+                remedy = f"write only {', '.join(_WINDOW_CLAUSES)}"
                 raise position_error(self.query, position, "not-standing", problem, remedy)
         if not extreme and (window.range is not None or window.landmark is not None):
             self._refuse("SUM, AVG and COUNT take the newest values and no window", "write MAX(AVG(…))")
@@ -187,6 +198,24 @@ class _Decomposer:
             self._refuse("the window of a standing query must be a time", "write RANGE 30 minutes")
         landmark = None if window.landmark is None else str(window.landmark)
         return None if window.range is None else window.range.amount, landmark, window.attribute
+
+    def _other_promises(self) -> dict[str, Any]:
+        """The promises of completeness and timeliness on the stream, and their options."""
+        windowed = self.query.windowed()
+        window = windowed[0][1] if windowed else Window()
+        without = {"SOURCE": window.drop_ratio is None}
+        without["ARRIVAL"] = window.drop_ratio is None and window.delay_ms is None
+        for keyword, unused in without.items():
+            if unused and keyword in window.positions:
+                promises = "DRATIO or DELAY" if keyword == "ARRIVAL" else "DRATIO"
+                problem, remedy = f"{keyword} has no effect without {promises}", f"remove {keyword}, or add a promise"
+                raise position_error(self.query, window.positions[keyword], "not-standing", problem, remedy)
+        return {
+            "drop_ratio": window.drop_ratio,
+            "arrival": window.arrival,
+            "sources": window.sources,
+            "delay_ms": window.delay_ms,
+        }
 
     def _weight(self, product: exp.Expr) -> tuple[str, str]:
         """Return the weight in a product of weight and value, and the value's column."""

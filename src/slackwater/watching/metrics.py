@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from slackwater.watching.metrics_server import MetricsServer
 
 LABELS = ("query", "promise")
+_STREAMS = 50  # of which a p-value is published: those tested last
 Samples = Iterator[tuple[tuple[str, ...], float]]
 Read = Callable[[Series], Samples]
 
@@ -82,6 +83,11 @@ def _lateness(series: Series) -> Samples:
 def _sources(series: Series) -> Samples:
     for name, source in series.sources.items():
         yield (name,), source.behind_ms / 1e3
+
+
+def _normality(series: Series) -> Samples:
+    for stream, p_value in list(series.normality.items())[-_STREAMS:]:
+        yield (stream,), p_value
 
 
 MEASURES = (
@@ -186,9 +192,40 @@ MEASURES = (
     ),
     Measure(
         "slackwater_standing_missed_deadlines",
-        "Standing queries evaluated after the deadline of their last answer",
+        "Deadlines of answers that passed without an evaluation",
         "counter",
         _precision(lambda p: p.missed),
+    ),
+    Measure(
+        "slackwater_standing_penalty",
+        "Expected extra error of overdue answers (Zhu 2004, Eq. 18)",
+        "counter",
+        _precision(lambda p: p.penalty),
+    ),
+    Measure(
+        "slackwater_standing_overdue_queries",
+        "Standing queries whose deadline is over",
+        "gauge",
+        _precision(lambda p: p.overdue),
+    ),
+    Measure(
+        "slackwater_standing_postponed",
+        "Due queries left to a later micro-batch for want of processor time",
+        "counter",
+        _precision(lambda p: p.postponed),
+    ),
+    Measure(
+        "slackwater_standing_normality",
+        "Shapiro-Wilk p-value of the increments of a stream",
+        "gauge",
+        _normality,
+        "stream",
+    ),
+    Measure(
+        "slackwater_standing_evaluation_seconds",
+        "Processor time of evaluations",
+        "counter",
+        _precision(lambda p: p.evaluation_ms / 1e3),
     ),
     Measure(
         "slackwater_promised_confidence",

@@ -228,6 +228,14 @@ def _precision_charts(promised: float) -> list[Chart]:
             [
                 Line("registered", BLUE, _precision(lambda s: s.queries)),
                 Line("withheld", ORANGE, _precision(lambda s: s.withheld)),
+                Line("overdue", RED, _precision(lambda s: s.overdue)),
+            ],
+        ),
+        TimeChart(
+            "deadlines per second",
+            [
+                Line("missed", RED, _rate(lambda p: None if p.precision is None else p.precision.missed)),
+                Line("postponed", ORANGE, _rate(lambda p: None if p.precision is None else p.precision.postponed)),
             ],
         ),
         TimeChart("duration of a micro-batch (s)", [Line("duration", BLUE, lambda s, p: p.duration_s)]),

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from slackwater.units import duration_text
 from slackwater.watching.outrun import outrun
-from slackwater.watching.precision import FATES, PrecisionCounts
+from slackwater.watching.precision import FATES, PrecisionCounts, deadline_texts
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import (
     clock_text,
@@ -113,7 +113,7 @@ def _current_values(series: Series) -> str:
         counts = series.latest("precision") or PrecisionCounts()
         names = ("queries", "evaluated", "deferred", "guessed", "withheld")
         facts = [(name, f"{getattr(counts, name):,}") for name in names]
-        facts.append(("missed deadlines", f"{counts.missed:,}"))
+        facts += deadline_texts(counts)
     return "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts)
 
 

@@ -67,7 +67,7 @@ class Point:
 
     ``ledger``, ``results``, ``late_panes`` and ``precision`` count over the whole run; the other fields describe the
     micro-batch. ``window_ms`` is the newest window that it closed. ``sources`` are (name, rows, ms behind the arrival
-    clock) triples.
+    clock) triples, ``normality`` (stream, p-value of its increments) pairs.
     """
 
     at_ms: float
@@ -95,6 +95,7 @@ class Point:
     window_ms: tuple[float, float] | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
     precision: PrecisionCounts | None = None
+    normality: tuple[tuple[str, float], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The point as JSON values, without the fields that are None or empty."""
@@ -120,4 +121,6 @@ class Point:
             known["window_ms"] = tuple(known["window_ms"])
         if "sources" in known:
             known["sources"] = tuple((str(s), int(n), float(b)) for s, n, b in known["sources"])
+        if "normality" in known:
+            known["normality"] = tuple((str(s), float(p)) for s, p in known["normality"])
         return cls(**known)

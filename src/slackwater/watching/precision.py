@@ -15,9 +15,13 @@ FATES = ("used", "out_of_order", "invalid")
 """What may become of a row."""
 
 
+_CURRENT = ("queries", "withheld", "overdue", "waiting")
+"""Counts that are not added up."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrecisionCounts(ShardCounts):
-    """Counts over the whole run; ``queries`` and ``withheld`` are the current numbers.
+    """Counts over the whole run; ``queries``, ``withheld``, ``overdue`` and ``waiting`` are the current numbers.
 
     Rows: input = used + out of order + invalid. The shards keep these counts in their state, and a micro-batch that
     covers every shard brings them. So they are right again after a crash that lost a report.
@@ -31,15 +35,16 @@ class PrecisionCounts(ShardCounts):
     def after(self, batch: ShardCounts, *, whole: bool) -> PrecisionCounts:
         """The counts after one more micro-batch.
 
-        ``whole`` is false if ``batch`` does not cover every shard. The number of queries then stays, and the queries of
+        ``whole`` is false if ``batch`` does not cover every shard. The current numbers then stay, and the queries of
         the other shards count as deferred.
 
         >>> PrecisionCounts().after(ShardCounts(queries=10, withheld=1, evaluated=4), whole=True).deferred
         5
         """
-        queries, withheld = (batch.queries, batch.withheld) if whole else (self.queries, self.withheld)
-        deferred = self.deferred + max(queries - withheld - batch.evaluated, 0)
-        counts = {**asdict(ShardCounts.together([self, batch])), "queries": queries, "withheld": withheld}
+        current = {name: getattr(batch if whole else self, name) for name in _CURRENT}
+        waiting = current["withheld"] + batch.evaluated + batch.postponed
+        deferred = self.deferred + max(current["queries"] - waiting, 0)
+        counts = {**asdict(ShardCounts.together([self, batch])), **current}
         if whole:
             counts |= {f"{all_}{fate}": getattr(batch, f"all_{fate}") for fate in FATES for all_ in ("", "all_")}
         return PrecisionCounts(**counts, deferred=deferred)
@@ -65,6 +70,11 @@ class PrecisionCounts(ShardCounts):
         return self.evaluated / (self.evaluated + self.deferred) if self.evaluated else None
 
     @property
+    def evaluation_us(self) -> float | None:
+        """Processor time per evaluation, in microseconds; None if it was not measured."""
+        return 1e3 * self.evaluation_ms / self.evaluated if self.evaluated and self.evaluation_ms else None
+
+    @property
     def kept(self) -> bool | None:
         """Whether answers were within their bounds for the promised share of time; None with too few evaluations."""
         if self.judged < ENOUGH_JUDGED:
@@ -78,8 +88,18 @@ class PrecisionCounts(ShardCounts):
 
 def precision_cause(batch: ShardCounts) -> str:
     """The cause shown for a micro-batch."""
+    if batch.postponed:
+        return "overloaded: due queries wait for the processor"
     if batch.guessed:
         return "guessing: streams are silent"
     if batch.withheld:
         return "withheld: queries need streams that were never seen"
     return "answers stand until they are due"
+
+
+def deadline_texts(counts: PrecisionCounts) -> list[tuple[str, str]]:
+    """What page and notebook show about deadlines: names and numbers."""
+    texts = [("missed deadlines", f"{counts.missed:,}")]
+    if counts.missed:
+        texts += [("penalty", f"{counts.penalty:,.4g}"), ("overdue", f"{counts.overdue:,}")]
+    return texts

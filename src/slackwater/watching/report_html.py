@@ -14,7 +14,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from slackwater.units import percent
 from slackwater.watching.point import Point, bin_edges_ms
-from slackwater.watching.precision import FATES, PrecisionCounts
+from slackwater.watching.precision import FATES, PrecisionCounts, deadline_texts
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
 
@@ -33,15 +33,17 @@ def report_html(series: Sequence[Series]) -> str:
 def _promise(series: Series) -> str:
     state, ledger, about = verdict(series), series.ledger, series.about
     counts = [("on time", ledger.on_time), ("late", ledger.late), ("shed", ledger.shed), ("invalid", ledger.invalid)]
+    texts: list[tuple[str, str]] = []
     if about.kind == "precision":
         precision = series.latest("precision") or PrecisionCounts()
         names = ("queries", "evaluated", "deferred", "guessed", "withheld")
         counts = [(name, getattr(precision, name)) for name in names]
-        counts += [("missed deadlines", precision.missed)]
+        texts = deadline_texts(precision)
         counts += [(f"rows {fate.replace('_', ' ')}", getattr(precision, fate)) for fate in FATES]
     elif about.kind == "timeliness":
         counts = [("kept", ledger.on_time), ("shed", ledger.shed)]
-    rows = "".join(f"<span style='margin-right:1.4em'><b>{count:,}</b> {name}</span>" for name, count in counts)
+    texts = [(name, f"{count:,}") for name, count in counts] + texts
+    rows = "".join(f"<span style='margin-right:1.4em'><b>{text}</b> {name}</span>" for name, text in texts)
     decisions = "".join(
         f"<div><span style='opacity:.7;margin-right:1em'>{clock_text(d.at_ms)}</span>"
         f"{html.escape(decision_text(about, d))}</div>"

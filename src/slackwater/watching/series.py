@@ -24,6 +24,7 @@ MAX_RESULT_ROWS = 12
 _MAX_DECISIONS = 200
 _MAX_WINDOWS = 30
 _MAX_SOURCES = 50
+_MAX_STREAMS = 1000
 _SILENT_BATCHES = 100
 Kind = Literal["completeness", "timeliness", "precision"]
 
@@ -99,7 +100,8 @@ class Series:
     cumulative, so only resolution is lost, and the history covers the whole run. A series takes at most about 500 kB.
 
     ``kept`` is the current verdict (None: not yet known), and ``since_ms`` the time when it last changed. ``seen_ms``
-    is the time of the last report of the query. ``ended`` says how the query ended; None while it runs.
+    is the time of the last report of the query. ``ended`` says how the query ended; None while it runs. ``normality``
+    has the last Shapiro–Wilk p-value of the increments of each stream, for the last 1 000 streams tested.
     """
 
     def __init__(self, about: About) -> None:
@@ -108,6 +110,7 @@ class Series:
         self.decisions: deque[Decision] = deque(maxlen=_MAX_DECISIONS)
         self.closed: deque[ClosedWindows] = deque(maxlen=_MAX_WINDOWS)
         self.sources: dict[str, SourceState] = {}
+        self.normality: dict[str, float] = {}
         self.latest_results = ResultRows()
         self.kept: bool | None = None
         self.since_ms: float | None = None
@@ -137,6 +140,7 @@ class Series:
         self._add_decision(point)
         self._add_windows(before, point)
         self._add_sources(point)
+        self._add_normality(point)
         kept = self._kept_after(point)
         if kept is not None and kept != self.kept:
             self.kept, self.since_ms = kept, point.at_ms
@@ -222,6 +226,13 @@ class Series:
                 return
             del self.sources[longest_silent]
 
+    def _add_normality(self, point: Point) -> None:
+        for stream, p_value in point.normality:
+            self.normality.pop(stream, None)
+            self.normality[stream] = p_value
+        while len(self.normality) > _MAX_STREAMS:
+            del self.normality[next(iter(self.normality))]
+
     def _add_windows(self, before: Point | None, point: Point) -> None:
         if point.window_ms is None:
             return
@@ -234,6 +245,7 @@ class Series:
         """A copy for a reader in another thread."""
         copied = copy.copy(self)
         copied.points, copied.sources = list(self.points), dict(self.sources)
+        copied.normality = dict(self.normality)
         copied.decisions, copied.closed = self.decisions.copy(), self.closed.copy()
         return copied
 
@@ -245,6 +257,7 @@ class Series:
             "decisions": [asdict(decision) for decision in self.decisions],
             "closed": [asdict(closed) for closed in self.closed],
             "latest_results": asdict(self.latest_results),
+            "normality": self.normality,
             "sources": {name: asdict(source) for name, source in self.sources.items()},
             "kept": self.kept,
             "since_ms": self.since_ms,
@@ -261,6 +274,7 @@ class Series:
         series.decisions.extend(Decision(**values) for values in snapshot["decisions"])
         series.closed.extend(ClosedWindows(**values) for values in snapshot["closed"])
         series.sources = {name: SourceState(**values) for name, values in snapshot["sources"].items()}
+        series.normality = dict(snapshot.get("normality", {}))
         series.latest_results = ResultRows.from_json(snapshot.get("latest_results", {}))
         series.kept, series.since_ms, series.ended = snapshot["kept"], snapshot["since_ms"], snapshot["ended"]
         series.seen_ms = math.nan if snapshot["seen_ms"] is None else snapshot["seen_ms"]

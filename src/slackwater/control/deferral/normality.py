@@ -8,6 +8,9 @@ from scipy.stats import shapiro
 
 from slackwater.control.deferral.estimation import MIN_ITEMS, StreamEstimator
 
+NORMAL_LEVEL = 0.05
+"""A lower p-value counts as not normal. One in twenty normal streams has one."""
+
 
 class NormalityWatch:
     """The latest Shapiro–Wilk p-value of every stream (NaN while untested), as in Zhu 2004, §3.
@@ -24,16 +27,19 @@ class NormalityWatch:
         """Make room for more streams."""
         self.p_values = np.concatenate([self.p_values, np.full(max(streams - len(self.p_values), 0), np.nan)])
 
-    def step(self, estimator: StreamEstimator, tests: int = 1) -> None:
-        """Test the next ``tests`` streams in turn."""
+    def step(self, estimator: StreamEstimator, tests: int = 1) -> list[int]:
+        """Test the next ``tests`` streams in turn, and return those that had enough rows."""
+        tested = []
         for _ in range(min(tests, estimator.streams)):
             stream = self._turn % estimator.streams
             self._turn += 1
             if estimator.items[stream] >= MIN_ITEMS:
                 sample = estimator.increments(stream)
                 self.p_values[stream] = shapiro(sample).pvalue if np.ptp(sample) > 0.0 else 0.0
+                tested.append(stream)
+        return tested
 
-    def normal(self, level: float = 0.05) -> NDArray[np.bool_]:
+    def normal(self, level: float = NORMAL_LEVEL) -> NDArray[np.bool_]:
         """Streams whose increments do not differ significantly from normal ones. False while untested."""
         return self.p_values >= level
 

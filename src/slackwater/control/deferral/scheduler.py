@@ -63,8 +63,10 @@ def least_penalty(now: float, pending: Pending, tick: float) -> Ints:
     slack = pending.deadline - (now + pending.cost)
     # Zhu 2004, §5. differs: past the deadline the lateness (at least a tick) replaces the slack, and |μ| replaces μ.
     distance = np.where(slack > 0.0, slack, np.maximum(-slack, tick))
-    urgency = (np.abs(pending.drift) + pending.diffusion / np.sqrt(distance)) / pending.cost
-    return np.argsort(-urgency, kind="stable")
+    with np.errstate(invalid="ignore"):
+        urgency = (np.abs(pending.drift) + pending.diffusion / np.sqrt(distance)) / pending.cost
+    # A query without an answer has an infinite diffusion and lateness: it comes first.
+    return np.argsort(-np.nan_to_num(urgency, nan=np.inf), kind="stable")
 
 
 Order = Callable[[float, Pending, float], Ints]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from slackwater.control.deferral.spending import Lengthening
 from slackwater.kernel.standing.queries import QuerySet
+from slackwater.kernel.standing.rounding import rounded
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -97,8 +98,8 @@ class AnswerTable:
         columns = self._columns
         columns["value"][due] = rows.value
         columns["tick"][due] = tick
-        columns["hit_caution"][due] = _rounded(rows.hit_caution)
-        columns["fidelity_caution"][due] = _rounded(rows.fidelity_caution)
+        columns["hit_caution"][due] = rounded(rows.hit_caution)
+        columns["fidelity_caution"][due] = rounded(rows.fidelity_caution)
         columns["mean_ticks"][due] = np.minimum(rows.mean_ticks, _LARGEST)
         columns["count"][due] = rows.count
         if rows.lengthening is not None:
@@ -124,18 +125,6 @@ class AnswerTable:
         for name in names:
             if name in self._columns:
                 self._columns[name][into] = snapshot[name]
-
-
-def _rounded(numbers: Floats) -> NDArray[np.float32]:
-    """Single precision with 13 of 23 digits: the low byte is zero, which compresses well.
-
-    >>> _rounded(np.array([0.1])).view(np.uint32)[0] & 0x3FF
-    np.uint32(0)
-    """
-    bits = numbers.astype(np.float32).view(np.int32)
-    bits += 1 << 9
-    bits &= ~((1 << 10) - 1)
-    return bits.view(np.float32)
 
 
 def _distinct(confidence: Floats) -> tuple[Floats, NDArray[np.int64]]:

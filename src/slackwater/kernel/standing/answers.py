@@ -18,8 +18,7 @@ class Answers:
 
     ``interrupted`` counts the query's silent streams. ``error_bound`` is the promised bound, or ε_intr if a stream is
     silent. ``kept`` tells whether the previous answer was still within its bound: 1 or 0, and NaN if there was no
-    previous answer or a stream is silent. ``missed`` tells whether ``at`` is after the deadline, which was the previous
-    answer's ``next_at``.
+    previous answer or a stream is silent.
     """
 
     query: Ints
@@ -30,7 +29,6 @@ class Answers:
     interrupted: Ints
     next_at: Floats
     kept: Floats
-    missed: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.query)
@@ -41,6 +39,6 @@ def concatenate_answers(parts: Sequence[Answers]) -> Answers:
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        no_floats, no_ints, none = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
-        return Answers(no_ints, no_floats, no_floats, no_floats, no_floats, no_ints, no_floats, no_floats, none)
+        no_floats, no_ints = np.empty(0), np.empty(0, dtype=np.int64)
+        return Answers(no_ints, no_floats, no_floats, no_floats, no_floats, no_ints, no_floats, no_floats)
     return Answers(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Answers)))

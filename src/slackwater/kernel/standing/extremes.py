@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from slackwater.control.deferral import model
+from slackwater.control.deferral.windows import certain_time
+from slackwater.kernel.standing.answer_table import AnswerRows
 from slackwater.kernel.standing.instants import InstantLog
 from slackwater.kernel.standing.matrices import pattern
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.packing import with_prefix, without_prefix
 from slackwater.kernel.standing.queries import QuerySet
+from slackwater.kernel.standing.stream_estimates import StreamEstimates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -106,6 +110,53 @@ class Extremes:
                 for some in np.array_split(higher, max(len(higher) * len(part) // _FOLD_CELLS, 1)):
                     found = np.fmax.reduce(self._weighted(weights[some], part, queries), axis=1)
                     self._extreme[rows[some]] = np.fmax(self._extreme[rows[some]], found)
+
+    def answer(
+        self,
+        queries: QuerySet,
+        weights: sparse.csr_matrix,
+        due: Ints,
+        current: Floats,
+        interrupted: Ints,
+        estimates: StreamEstimates,
+    ) -> tuple[Floats, Block | None]:
+        """Each due query's extreme, and for windows the aggregate at every instant in it, negated for a minimum.
+
+        :param current: the aggregates now, with guesses for silent streams; ``interrupted`` counts these streams.
+        """
+        now = estimates.now
+        if self._options.landmark is None:
+            guess = None
+            if np.any(interrupted):
+                drift = np.where(estimates.silent, estimates.trusted_drift(), 0.0)
+                guess = Guess(drift, estimates.estimator.last_time)
+            window = self.window(queries, weights, now, guess)
+            return self._sign * np.fmax.reduce(window[1], axis=1), window  # Zhu 2004, Eq. (10)
+        known = self.since_landmark(queries, weights, due)
+        # A guess is part of the answer while the stream is silent, and forgotten when it returns.
+        with_guess = self._sign * np.fmax(self._sign * known, self._sign * current)
+        return np.where((interrupted > 0) & (now >= self._options.landmark), with_guess, known), None
+
+    def deferral(
+        self,
+        rows: AnswerRows,
+        caution: Floats,
+        epsilon: Floats,
+        current: Floats,
+        drift: Floats,
+        variance: Floats,
+        window: Block | None,
+        now: float,
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """How long new extremes may stand, and whether the model set that: Zhu 2004, Eq. (11)."""
+        certain: Floats | float = np.inf
+        if window is not None:
+            times, block = window
+            certain = certain_time(block, times, now, float(self._options.window or 0.0), epsilon)
+        room = (self._sign * (rows.value - current) + epsilon) * np.exp(-caution)
+        rise = model.rise_time(room, self._sign * drift, np.sqrt(variance), rows.confidence)
+        rise = np.where(np.isnan(rise), 0.0, rise)
+        return np.minimum(rise, certain), rise < certain
 
     def window(self, queries: QuerySet, weights: sparse.csr_matrix, now: float, guess: Guess | None) -> Block:
         """The instants in the window and the aggregates at each of them (queries × instants), negated for a minimum."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.control.deferral import interruptions, scheduler
-from slackwater.control.deferral.choice import check_deferral
+from slackwater.control.deferral.choice import check_aggregate, check_deferral
 from slackwater.control.deferral.estimation import DEFAULT_K
 from slackwater.control.deferral.methods import DEFAULT_METHOD
 from slackwater.errors import InvalidOption
@@ -27,8 +27,9 @@ class EvaluatorOptions:
         default.
     :param patience: how many usual gaps a stream may be silent before it counts as interrupted.
     :param max_deferral: the longest deferral; by default the time that the estimates look back on.
-    :param capacity: the most evaluations per tick. The others stay due.
-    :param order: which evaluations come first when more are due than ``capacity``.
+    :param capacity: the most evaluations per tick; None means as many as the tick's budget of processor time allows.
+        The others stay due.
+    :param order: which evaluations come first when there is no time for all; None means ``least-penalty``.
     :param sum_of_errors: ε_intr is the sum of the errors of silent streams, not the root of the sum of squares.
     """
 
@@ -43,12 +44,14 @@ class EvaluatorOptions:
     patience: float = interruptions.PATIENCE
     max_deferral: float | None = None
     capacity: int | None = None
-    order: str = scheduler.DEFAULT_ORDER
+    order: str | None = None
     sum_of_errors: bool = False
 
     def __post_init__(self) -> None:
         check_deferral(self.method, self.k, self.t_max, self.while_interrupted, self.capacity)
-        scheduler.order(self.order)
+        if self.order is not None:
+            scheduler.order(self.order)
+        check_aggregate(self.value_and_drift, extreme=self.aggregate != "linear")
         if self.aggregate == "linear":
             if self.window is not None or self.landmark is not None:
                 raise InvalidOption("window-without-extreme", "a linear aggregate has no window", "use max or min")
@@ -60,3 +63,15 @@ class EvaluatorOptions:
             )
         if self.window is not None and not self.window > 0:
             raise InvalidOption("invalid-window", f"window={self.window} is not positive", "use a positive duration")
+
+    def check_order(self, *, limited: bool) -> None:
+        """Raise ``InvalidOption`` if an order is given that can have no effect.
+
+        :param limited: whether the processor time of evaluations is limited.
+        """
+        if self.order is not None and self.capacity is None and not limited:
+            raise InvalidOption(
+                "order-without-limit",
+                f"order={self.order!r} has no effect where evaluations are not limited",
+                "give a capacity too, or leave out the order",
+            )

@@ -11,10 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from slackwater.kernel.standing.answers import Answers
+from slackwater.kernel.standing.evaluation_cost import EvaluationCost
 from slackwater.kernel.standing.evaluator import WITHHELD, StandingEvaluator
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.packing import pack, read_header, unpack
 from slackwater.kernel.standing.shard_counts import ShardCounts
+from slackwater.kernel.standing.tick_budget import Processor, TickBudget
 from slackwater.kernel.standing.weights import ShardWeights, match_queries
 from slackwater.units import HOUR_MS
 
@@ -31,15 +33,24 @@ class Shard:
 
     A micro-batch is one tick, at the latest time of its rows; windows and landmarks see every instant in it. While no
     row comes, the clock moves time on: the time is the clock minus its lead over the rows when the last ones came. The
-    state takes about 50 bytes per query and 24·k bytes per stream, and 20 bytes per row in a window; all of it is
+    state takes about 60 bytes per query and 24·k bytes per stream, and 20 bytes per row in a window; all of it is
     returned in every micro-batch. A query whose weights or promise changed is evaluated at once; its calibration
     continues.
 
     :param number: the shard's number, which also seeds its random audits.
     :param state: what ``state()`` returned after the previous micro-batch. A state with other options is ignored.
+    :param processor: limits the processor time of evaluations while the stream is live; None means no limit. Its
+        measurements take effect from the next micro-batch on, if ``learn_cost`` is called.
     """
 
-    def __init__(self, weights: ShardWeights, options: EvaluatorOptions, number: int, state: bytes | None) -> None:
+    def __init__(
+        self,
+        weights: ShardWeights,
+        options: EvaluatorOptions,
+        number: int,
+        state: bytes | None,
+        processor: Processor | None = None,
+    ) -> None:
         self._options = json.dumps(asdict(options), sort_keys=True)
         self._weights = weights
         header, arrays = unpack(state) if state is not None else ({}, {})
@@ -51,7 +62,9 @@ class Shard:
         self._rows: list[int] = list(rows)
         self._reported_invalid: set[str] = set(header.get("invalid", []))
         queries, self._names = weights.over(list(header.get("streams", [])))
-        self._evaluator = StandingEvaluator(queries, options, seed=number)
+        self._budget = None if processor is None else TickBudget(processor.share, header.get("pace", []))
+        cost = EvaluationCost(None if processor is None else processor.clock_ms)
+        self._evaluator = StandingEvaluator(queries, options, seed=number, cost=cost)
         if arrays:
             before = arrays.pop("fingerprints")
             same = np.array_equal(before, weights.fingerprints)
@@ -64,10 +77,26 @@ class Shard:
         """The evaluator of this shard."""
         return self._evaluator
 
-    def tick(self, names: Names, times_ms: Floats, values: Floats, clock_ms: float | None = None) -> pd.DataFrame:
+    @property
+    def tested(self) -> dict[str, float]:
+        """The streams that were tested in this micro-batch, and the Shapiro–Wilk p-values of their increments."""
+        estimates = self._evaluator.stream_estimates
+        return {self._names[stream]: float(estimates.normality.p_values[stream]) for stream in estimates.tested}
+
+    def tick(
+        self,
+        names: Names,
+        times_ms: Floats,
+        values: Floats,
+        clock_ms: float | None = None,
+        known_until_ms: float | None = None,
+    ) -> pd.DataFrame:
         """Take in a micro-batch and return the answers that were due, and a row for each newly withheld query.
 
         A row without a name is invalid. ``counts`` then describes this micro-batch.
+
+        :param known_until_ms: the time up to which no further row can come. It then moves time on while no row comes,
+            instead of the clock.
         """
         evaluator, size = self._evaluator, len(names)
         named = np.flatnonzero(pd.notna(np.array(names, dtype=object)))
@@ -80,13 +109,18 @@ class Shard:
         streams = self._stream_numbers(names)
         order = np.argsort(times_ms, kind="stable")
         streams, times_ms, values = streams[order], times_ms[order], values[order]
-        now = self._now(times_ms, clock_ms)
+        now = self._now(times_ms, clock_ms, known_until_ms)
         if not np.isfinite(now):
             self.counts = replace(self._count_rows(0, 0, size), queries=evaluator.queries.queries)
             return _frame(evaluator.queries.ids[:0], now)
         withheld_before = evaluator.status == WITHHELD
         audits_before, intake_before = evaluator.audits.copy(), replace(evaluator.estimator.intake)
-        answers = evaluator.tick(now, streams, times_ms, values)
+        budget_ms = float("inf")
+        if self._budget is not None:
+            if clock_ms is not None:
+                self._budget.observe(clock_ms, now)
+            budget_ms = self._budget.ms(evaluator.stream_estimates.period)
+        answers = evaluator.tick(now, streams, times_ms, values, budget_ms)
         found = _answer_frame(evaluator.queries.ids, answers)
         used, out_of_order = evaluator.estimator.intake.since(intake_before)
         rows = self._count_rows(used, out_of_order, size - used - out_of_order)
@@ -102,20 +136,28 @@ class Shard:
         evaluator = self._evaluator
         judged = ~np.isnan(answers.kept)
         audited, within, asked = audits.tolist()
+        waiting_judged, waiting_hits, waiting_expected = evaluator.waiting_judged.tolist()
         return replace(
             rows,
             queries=evaluator.queries.queries,
             withheld=len(evaluator.withheld),
             evaluated=len(found),
             guessed=int(np.count_nonzero(found["interrupted_streams"])),
-            judged=int(np.count_nonzero(judged)),
-            hits=int(answers.kept[judged].sum()),
-            expected=float(evaluator.queries.confidence[answers.query[judged]].sum()),
+            judged=int(np.count_nonzero(judged) + waiting_judged),
+            hits=int(answers.kept[judged].sum() + waiting_hits),
+            expected=float(evaluator.queries.confidence[answers.query[judged]].sum() + waiting_expected),
             audited=audited,
             within=within,
             asked=asked,
-            missed=int(np.count_nonzero(answers.missed)),
+            missed=evaluator.schedule.missed,
+            penalty=evaluator.schedule.penalty,
+            overdue=evaluator.schedule.overdue,
+            postponed=evaluator.schedule.postponed,
         )
+
+    def learn_cost(self, delivery_ms: float) -> None:
+        """Learn what the evaluations of this micro-batch cost; ``delivery_ms`` is what their answers cost later on."""
+        self.counts = replace(self.counts, evaluation_ms=self._evaluator.cost.learn(delivery_ms))
 
     def _with_unanswered(self, found: pd.DataFrame, withheld_before: NDArray[np.bool_], now: float) -> pd.DataFrame:
         """The answers, and one row without a value for each query newly withheld or newly invalid."""
@@ -130,13 +172,15 @@ class Shard:
             parts.append(_frame(np.array(invalid, dtype=object).astype(ids.dtype), now))
         return found if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
-    def _now(self, times_ms: Floats, clock_ms: float | None) -> float:
+    def _now(self, times_ms: Floats, clock_ms: float | None, known_until_ms: float | None) -> float:
         known = times_ms[np.isfinite(times_ms)]
         now = self._evaluator.now
         if len(known):
             now = max(now, float(known[-1]))
             if np.isfinite(self._clock_ms):
                 self._clock_lead_ms = self._clock_ms - now
+        elif known_until_ms is not None:
+            now = max(now, known_until_ms) if np.isfinite(now) else now
         elif clock_ms is not None and np.isfinite(self._clock_lead_ms):
             now = max(now, clock_ms - self._clock_lead_ms)
         return now
@@ -167,6 +211,7 @@ class Shard:
             "clock_ms": self._clock_ms,
             "invalid": sorted(self._reported_invalid),
             "rows": self._rows,
+            "pace": [] if self._budget is None else self._budget.seen,
         }
         return pack(header, {"fingerprints": self._weights.fingerprints, **self._evaluator.snapshot()})
 

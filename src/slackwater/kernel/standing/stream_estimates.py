@@ -47,6 +47,7 @@ class StreamEstimates:
         self.now = -np.inf
         self.period = 0.0
         self._gaps: deque[float] = deque(maxlen=_GAPS)
+        self.tested: list[int] = []  # streams whose increments were tested for normality at the newest tick
         self._correlate_at = MIN_ITEMS
         self._spans: tuple[float, float] | None = None  # cached until an estimate changes
 
@@ -108,8 +109,8 @@ class StreamEstimates:
         self.silent = silent
         if len(self.estimator.estimate(now, self.period, silent)):
             self._spans = None
-        if self.history.ticks % _TICKS_PER_NORMALITY_TEST == 0:
-            self.normality.step(self.estimator)
+        due = self.history.ticks % _TICKS_PER_NORMALITY_TEST == 0
+        self.tested = self.normality.step(self.estimator) if due else []
         self.history.append(now, np.nan_to_num(self.estimator.last_value))
         self._guess()
         self._update_correlation()

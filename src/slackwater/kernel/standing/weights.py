@@ -82,6 +82,16 @@ def member_name(group: str, stream: str) -> str:
     return f"{group}{MEMBER_SEPARATOR}{stream}"
 
 
+def stream_name(member: str) -> str:
+    """A member's name for people: the stream, and its group if there are several.
+
+    >>> stream_name(member_name('{"floor":3}', "s0")), stream_name("AAPL")
+    ('s0 {"floor":3}', 'AAPL')
+    """
+    group, separator, stream = member.partition(MEMBER_SEPARATOR)
+    return member if not separator else (stream if group == "{}" else f"{stream} {group}".strip())
+
+
 def group_weights(
     members: list[str], weight: float, average: bool, within: str | float, confidence: float
 ) -> ShardWeights:

@@ -132,16 +132,17 @@ class RunSpec:
             return explain(plan), run_query(spark, self.query, self._options(location))
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
-        tick = _SLOW_TICK if self.limit_s is None or self.source.recorded else _LIVE_TICK
-        answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick)
+        live = self.limit_s is not None and not self.source.recorded
+        tick = _LIVE_TICK if live else _SLOW_TICK
+        answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick, _limited=live)
         return explain_standing(self.query, catalog_of(spark, [self.table]), self.table, self.value), answers
 
     def _options(self, location: str | None) -> QueryOptions:
         return QueryOptions(name=self.table, method=self.method, law=self.law, location=location)
 
     def _replay_order(self) -> str | None:
-        """The column that orders a replay: the arrival, or for a standing query, which has none, the event time."""
-        if not self.standing:
+        """The column that orders a replay: the arrival, or for a standing query without one the event time."""
+        if not self.standing or self.window.arrival is not None:
             return self.window.arrival
         times = [column for column, measure in (self.source.columns() or {}).items() if measure is Measure.TIME]
         return self.window.attribute or self.event_time or (times[0] if len(times) == 1 else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import pandas as pd
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from slackwater import units
+from slackwater.control.choice import Method
 from slackwater.control.deferral import DEFAULT_METHOD, Deferral
 from slackwater.errors import InvalidOption
 from slackwater.kernel.standing.options import Aggregate, EvaluatorOptions
@@ -22,9 +24,10 @@ from slackwater.spark.runtime.location import driver_folder
 from slackwater.spark.runtime.settings import Setting, integer_setting
 from slackwater.spark.runtime.sharding import MOST_SHARDS, shard_keys
 from slackwater.spark.standing.clock import clock_ticks
+from slackwater.spark.standing.disordered import Disorder, time_column, with_beats
 from slackwater.spark.standing.handler import PrecisionHandler, PrecisionSpec, observe_shard_counts
 from slackwater.spark.standing.weights import readable_weights
-from slackwater.spark.worker.standing_step import StandingStep
+from slackwater.spark.worker.standing_step import BEAT_US, StandingStep
 from slackwater.spark.worker.weights_table import WeightsTable
 
 
@@ -45,9 +48,14 @@ def standing(
     tick: Duration = "1 second",
     shards: int | None = None,
     deferral: str | Deferral = DEFAULT_METHOD,
+    drop_ratio: str | float | None = None,
+    arrival: str | None = None,
+    source: str | list[str] | None = None,
+    method: str | Method | None = None,
     name: str | None = None,
     location: str | None = None,
     _clock_file: str | None = None,
+    _limited: bool = True,
 ) -> DataFrame:
     """Answers of standing queries. Each is within ``within`` of the truth until the next, with ``confidence``.
 
@@ -70,11 +78,14 @@ def standing(
     :param shards: the number of tasks that share the queries; by default ``spark.slackwater.shards``, else two per
         core. State cannot move to another number of shards: set it if the number of cores may change.
     :param deferral: the deferral method, as a name or with options: ``sw.Deferral("calibrated", k=200)``.
+    :param drop_ratio: with it, the stream may be disordered: rows wait until the heartbeat is past them and are taken
+        in the order of their times; at most this share of them is late. The completeness promise is named
+        ``<name>-dratio``; ``arrival``, ``source`` and ``method`` are its options, as in ``with_drop_ratio``.
     :param name: the promise's name in metrics and reports, stable over restarts; by default ``standing-1`` and so on.
     :param location: the folder for the promise's history, and for ``weights`` given as a DataFrame; as in
         ``with_drop_ratio``.
 
-    Every row goes to every shard. A shard writes its whole state (about 50 bytes per query and 24·k bytes per stream)
+    Every row goes to every shard. A shard writes its whole state (about 60 bytes per query and 24·k bytes per stream)
     to Spark's state store in every micro-batch. Within a micro-batch rows are taken in the order of their times. A row
     is out of order if it is not newer than the newest row of its stream. It is invalid without a key or a finite time
     and value, or if it is stamped more than an hour after the clock. Both are left out and counted:
@@ -90,16 +101,20 @@ def standing(
     spark = values.sparkSession
     window_ms = None if window is None else units.duration_ms(window, option="window")
     options = evaluator_options(spark, "linear" if aggregate == "sum" else aggregate, window_ms, landmark, deferral)
+    options.check_order(limited=_limited)
+    disorder = disorder_of(drop_ratio, arrival, source, method)
     count = shard_count(spark, shards)
     spec = new_precision(spark, confidence, options, count, name, location)
     table, id_type = readable_weights(
         spark, weights, WeightsTable("", query, key, weight, within, confidence, count), spec.name, location
     )
-    rows = values.select(
-        every_shard(count), F.col(quoted(key)).cast("string").alias("stream"), *time_and_value(event_time, value)
-    )
+    columns = (every_shard(count), F.col(quoted(key)).cast("string").alias("stream"))
+    rows = shard_rows(values, columns, event_time, value, disorder, spec, location)
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), _clock_file)
-    return evaluate(rows, ticks, StandingStep(table, options, StructField(query, id_type), copied_rows=True), spec)
+    share = processor_share(spark, count) if _limited else None
+    step = StandingStep(table, options, StructField(query, id_type), copied_rows=True, processor_share=share)
+    step = replace(step, held=disorder is not None)
+    return evaluate(rows, ticks, step, spec)
 
 
 def evaluator_options(
@@ -116,7 +131,9 @@ def evaluator_options(
         t_max=chosen.t_max_ms,
         while_interrupted=chosen.while_interrupted_ms,
         capacity=chosen.capacity,
+        order=chosen.order,
         value_and_drift=chosen.value_and_drift,
+        sum_of_errors=chosen.sum_of_errors,
     )
 
 
@@ -129,6 +146,17 @@ def shard_count(spark: SparkSession, shards: int | None) -> int:
     return count
 
 
+def processor_share(spark: SparkSession, shards: int) -> float:
+    """The share of a processor that each shard has, if all run at the same speed."""
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
+    return min(1.0, min(spark.sparkContext.defaultParallelism, partitions) / shards)
+
+
+def fresh_standing_name(spark: SparkSession) -> str:
+    """A name that no precision promise of the session has."""
+    return listener_of(spark).handler(PrecisionHandler).fresh_name("standing")
+
+
 def new_precision(
     spark: SparkSession,
     confidence: str | float | None,
@@ -139,7 +167,7 @@ def new_precision(
 ) -> PrecisionSpec:
     """A precision promise, registered with the session's listener."""
     listener = listener_of(spark)
-    chosen = listener.handler(PrecisionHandler).fresh_name("standing") if name is None else name
+    chosen = fresh_standing_name(spark) if name is None else name
     asked = None if confidence is None else units.ratio(confidence, option="confidence")
     spec = PrecisionSpec(chosen, asked, options.method, shards, driver_folder(spark, chosen, location))
     listener.add(PrecisionHandler, spec)
@@ -159,10 +187,48 @@ def time_and_value(time: str, value: str) -> tuple[Column, Column]:
     )
 
 
+def disorder_of(
+    drop_ratio: str | float | None,
+    arrival: str | None,
+    source: str | list[str] | None,
+    method: str | Method | None,
+) -> Disorder | None:
+    """The completeness promise; refuses its options without it."""
+    if drop_ratio is not None:
+        return Disorder(drop_ratio, arrival, source, method)
+    for option, given in (("arrival", arrival), ("source", source), ("method", method)):
+        if given:
+            raise InvalidOption(
+                "option-not-used", f"{option}={given!r} has no effect without drop_ratio", f"leave out {option}"
+            )
+    return None
+
+
+def shard_rows(
+    values: DataFrame,
+    columns: tuple[Column, Column],
+    event_time: str,
+    value: str,
+    disorder: Disorder | None,
+    spec: PrecisionSpec,
+    location: str | None,
+) -> DataFrame:
+    """The rows for the shards: ``shard``, ``stream``, ``at_us`` and ``value``; under disorder, with heartbeats.
+
+    :param columns: the shard and the stream of a row.
+    """
+    if disorder is None:
+        return values.select(*columns, *time_and_value(event_time, value))
+    promise = disorder.promise(values, event_time, spec.name, location)
+    on_time = disorder.on_time(values, promise)
+    rows = on_time.select(*columns, *time_and_value(event_time, value), time_column(event_time).alias("time"))
+    return with_beats(rows, F.col("time"), promise, spec.shards)
+
+
 def evaluate(rows: DataFrame, ticks: DataFrame, step: StandingStep, spec: PrecisionSpec) -> DataFrame:
     """The answers of all shards.
 
-    :param rows: a stream with the columns ``shard``, ``stream``, ``at_us`` and ``value``.
+    :param rows: a stream with the columns ``shard``, ``stream``, ``at_us`` and ``value``, as ``shard_rows`` makes it.
     :param ticks: a stream of clock ticks. Every shard gets all of them.
     """
     keys = shard_keys(spec.shards)
@@ -178,11 +244,13 @@ def evaluate(rows: DataFrame, ticks: DataFrame, step: StandingStep, spec: Precis
     def run_shard(key: Any, parts: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
         return step.run(keys.index(int(key[0])), parts, state)
 
+    if step.held:
+        clock = clock.withColumn(BEAT_US, missing.cast("long"))
     answers = (
         rows.withColumn("clock_ms", missing.cast("long"))
         .unionByName(clock)
         .groupBy("shard")
-        .applyInPandasWithState(run_shard, step.schema, "state string", "append", "NoTimeout")
+        .applyInPandasWithState(run_shard, step.schema, step.state_schema, "append", "NoTimeout")
     )
     return observe_shard_counts(answers, spec.name)
 

@@ -11,10 +11,12 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
+from slackwater.kernel.standing.weights import stream_name
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, query_name, state_rows
 from slackwater.spark.standing.report import PrecisionReport
 from slackwater.spark.worker.columns import SHARD_COUNTS
+from slackwater.spark.worker.standing_step import TESTED
 from slackwater.watching.point import Point
 from slackwater.watching.precision import PrecisionCounts, precision_cause
 from slackwater.watching.series import About
@@ -52,8 +54,9 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
         entries = []
         for spec, metrics in self._observed(progress):
             # A shard that got neither a row nor a tick reports no counts.
-            shards = [ShardCounts(**row.asDict()) for row in metrics["shards"] or []]
-            entries.append(_entry(spec, shards, progress))
+            rows = [row.asDict() for row in metrics["shards"] or []]
+            tested = {stream_name(name): p for row in rows for name, p in (row.pop(TESTED) or {}).items()}
+            entries.append(_entry(spec, [ShardCounts(**row) for row in rows], tested, progress))
         return entries
 
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
@@ -62,7 +65,9 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
         return [PrecisionReport(series) for series in mine]
 
 
-def _entry(spec: PrecisionSpec, shards: list[ShardCounts], progress: StreamingQueryProgress) -> SeriesEntry:
+def _entry(
+    spec: PrecisionSpec, shards: list[ShardCounts], tested: dict[str, float], progress: StreamingQueryProgress
+) -> SeriesEntry:
     """The micro-batch for the promise's history."""
     about = About(
         str(progress.id),
@@ -84,6 +89,7 @@ def _entry(spec: PrecisionSpec, shards: list[ShardCounts], progress: StreamingQu
             duration_s=duration_s(progress),
             state_rows=state_rows(progress),
             precision=before.after(total, whole=len(shards) == spec.shards),
+            normality=tuple(tested.items()),
         )
 
     return SeriesEntry(about, spec.folder, point_after)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from slackwater.control.deferral.normality import NORMAL_LEVEL
 from slackwater.control.ledger import Ledger
 from slackwater.units import percent
 from slackwater.watching.precision import FATES, PrecisionCounts
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import promise_text
+
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,12 @@ class PrecisionReport:
             "fidelity": self.counts.fidelity,
             "hit_ratio": self.counts.hit_ratio,
             **{
-                word: getattr(self.counts, word)
-                for word in ("queries", "evaluated", "deferred", "guessed", "withheld", "missed")
+                word: getattr(self.counts, word) for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
             },
-            "rows": {word: getattr(self.counts, word) for word in ("input", *FATES)},
+            "deadlines": {word: getattr(self.counts, word) for word in ("missed", "overdue", "penalty", "postponed")},
+            "evaluation_us": self.counts.evaluation_us,
+            "normality": dict(self.series.normality),
+            "rows": {word: getattr(self.counts, word) for word in ("input", *FATES, "waiting")},
             "recent": series_json(self.series),
         }
 
@@ -68,9 +73,29 @@ class PrecisionReport:
                 f"  queries     {counts.queries:,}, {counts.withheld:,} of them withheld",
                 f"  evaluated   {counts.evaluated:,} ({counts.guessed:,} with silent streams), "
                 f"{counts.deferred:,} deferred",
-                f"  deadlines   {counts.missed:,} missed",
+                f"  deadlines   {counts.missed:,} missed (penalty {counts.penalty:,.4g}), {counts.overdue:,} overdue",
+                *_processor_lines(counts),
+                *_normality_lines(self.series.normality),
                 f"  ledger      {counts.input:,} rows = {counts.used:,} used + {counts.out_of_order:,} out of order + "
-                f"{counts.invalid:,} invalid",
+                f"{counts.invalid:,} invalid" + (f"; {counts.waiting:,} wait" if counts.waiting else ""),
                 *series_lines(self.series),
             ]
         )
+
+
+def _processor_lines(counts: PrecisionCounts) -> list[str]:
+    """What evaluations cost, and how often there was no time for them; nothing if it was not measured."""
+    if counts.evaluation_us is None:
+        return []
+    waited = f"{counts.postponed:,} times a due query waited" if counts.postponed else "no due query waited"
+    return [f"  processor   {counts.evaluation_us:,.3g} µs per evaluation, {waited}"]
+
+
+def _normality_lines(p_values: dict[str, float]) -> list[str]:
+    """How many streams have normal increments, and the names of the least normal ones; nothing while untested."""
+    if not p_values:
+        return []
+    others = sorted((p, stream) for stream, p in p_values.items() if p < NORMAL_LEVEL)
+    named = f", not in {', '.join(f'{stream} (p {p:.2g})' for p, stream in others[:_NAMED])}" if others else ""
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    return [f"  increments  normal in {len(p_values) - len(others):,} of {len(p_values):,} streams tested{named}{more}"]

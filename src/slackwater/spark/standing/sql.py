@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from slackwater import units
+from slackwater.control.choice import Law, Method
 from slackwater.control.deferral import DEFAULT_METHOD, Deferral
-from slackwater.errors import InvalidStream
+from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.kernel.standing.weights import MEMBER_SEPARATOR
 from slackwater.language import Query
 from slackwater.names import quoted
@@ -22,15 +25,19 @@ from slackwater.spark.runtime.json_key import as_json, from_json
 from slackwater.spark.runtime.sharding import shard_keys
 from slackwater.spark.runtime.types import type_text
 from slackwater.spark.standing.api import (
+    disorder_of,
     evaluate,
     evaluator_options,
+    fresh_standing_name,
     new_precision,
+    processor_share,
     shard_count,
+    shard_rows,
     standing,
-    time_and_value,
 )
 from slackwater.spark.standing.clock import clock_ticks
 from slackwater.spark.standing.weights import ID_TYPES
+from slackwater.spark.timeliness.api import with_max_delay
 from slackwater.spark.worker.standing_step import GroupWeights, StandingStep
 
 
@@ -40,16 +47,20 @@ def standing_query(
     *,
     name: str | None = None,
     deferral: str | Deferral | None = None,
+    method: str | Method | None = None,
+    law: str | Law | None = None,
     shards: int | None = None,
     location: str | None = None,
     tick: Duration = "1 second",
     _clock_file: str | None = None,
+    _limited: bool = True,
 ) -> DataFrame:
     """The answers of a query with WITHIN: its keys, ``at``, the answer, and the columns that ``standing`` adds.
 
     A joined table holds the weights. Without one, every stream that passes the filter is a member of its group from its
     first row on. A Parquet table that is joined by name, with plain columns for the group and the weight, is read again
     when it changes. Any other table is taken as it is when the query is built. The options are those of ``standing``.
+    ``_limited`` is false where no clock runs beside the stream; then processor time limits nothing.
     """
     tables = {table.name: table_of(spark, table_name(table)) for table in query.tables()}
     stream = _only_stream(tables)
@@ -68,20 +79,47 @@ def standing_query(
         events = events.where(shape.stream_filter)
     if shape.counts is not None:
         events = events.withColumn(shape.value, F.expr(shape.counts))
-    deferral = deferral or DEFAULT_METHOD
+    chosen = _deferral(shape, deferral)
+    if name is None and (shape.drop_ratio is not None or shape.delay_ms is not None):
+        name = fresh_standing_name(spark)
+    if shape.delay_ms is not None:
+        events = _with_shedding(events, shape, name, law, location)
     if shape.table is not None:
-        options = {"name": name, "deferral": deferral, "shards": shards, "location": location, "tick": tick}
-        return _joined(spark, shape, events, time, {**options, "_clock_file": _clock_file})
+        options = {
+            "name": name,
+            "deferral": chosen,
+            "shards": shards,
+            "location": location,
+            "tick": tick,
+            "method": method,
+        }
+        return _joined(spark, shape, events, time, {**options, "_clock_file": _clock_file, "_limited": _limited})
     aggregate: Any = shape.extreme or "linear"
-    evaluation = evaluator_options(spark, aggregate, shape.window_ms, shape.landmark, deferral)
+    evaluation = evaluator_options(spark, aggregate, shape.window_ms, shape.landmark, chosen)
+    evaluation.check_order(limited=_limited)
     count = shard_count(spark, shards) if shape.keys else 1  # a single answer needs one shard
     spec = new_precision(spark, shape.confidence, evaluation, count, name, location)
-    rows = _group_rows(events, shape, registration.key, time, count)
+    arrival = shape.arrival if shape.drop_ratio is not None else None
+    disorder = disorder_of(shape.drop_ratio, arrival, list(shape.sources), method)
+    columns = _group_columns(shape, registration.key, count)
+    rows = shard_rows(events, columns, time, shape.value, disorder, spec, location)
     weight = float(spark.sql(f"SELECT CAST({shape.weight} AS double)").collect()[0][0])
     weights = GroupWeights(weight, shape.average, shape.bound, shape.confidence)
     ticks = clock_ticks(spark, units.duration_ms(tick, option="tick"), _clock_file)
-    answers = evaluate(rows, ticks, StandingStep(weights, evaluation, StructField("query", StringType())), spec)
+    share = processor_share(spark, count) if _limited else None
+    step = StandingStep(weights, evaluation, StructField("query", StringType()), processor_share=share)
+    step = replace(step, held=disorder is not None)
+    answers = evaluate(rows, ticks, step, spec)
     return _with_key_columns(answers, _key_schema(events, shape), shape)
+
+
+def _deferral(shape: StandingShape, given: str | Deferral | None) -> str | Deferral:
+    """The deferral of the text, or the one given beside it."""
+    if shape.deferral is not None and given is not None:
+        raise InvalidOption(
+            "two-deferrals", f"the text has USING, and deferral={given!r} is given too", "leave out one of them"
+        )
+    return shape.deferral or given or DEFAULT_METHOD
 
 
 def _only_stream(tables: dict[str, DataFrame]) -> str:
@@ -118,7 +156,7 @@ def _joined(
     query, weight = plain or ("query", "weight")
     aggregate: Any = shape.extreme or "sum"
     answers = standing(
-        events.selectExpr(quoted(key), quoted(time), f"CAST({quoted(shape.value)} AS double) AS {quoted(shape.value)}"),
+        events.withColumn(shape.value, F.col(quoted(shape.value)).cast("double")),
         key=key,
         event_time=time,
         value=shape.value,
@@ -130,6 +168,9 @@ def _joined(
         aggregate=aggregate,
         window=None if shape.window_ms is None else shape.window_ms / units.SECOND_MS,
         landmark=shape.landmark,
+        drop_ratio=shape.drop_ratio,
+        arrival=shape.arrival if shape.drop_ratio is not None else None,
+        source=list(shape.sources),
         **options,
     )
     if plain:
@@ -161,17 +202,29 @@ def _computed_weights(table: DataFrame, shape: StandingShape, member: str, key: 
     return rows.join(size, "query").selectExpr("query", quoted(key), "weight / members AS weight")
 
 
-def _group_rows(events: DataFrame, shape: StandingShape, key: str | None, time: str, shards: int) -> DataFrame:
-    """The rows of each group, sent to the group's shard, under the name of the group's member."""
+def _with_shedding(
+    events: DataFrame, shape: StandingShape, name: str | None, law: str | Law | None, location: str | None
+) -> DataFrame:
+    """The events under the timeliness promise of DELAY, without its weights: the newest value needs none."""
+    assert shape.delay_ms is not None
+    kept = with_max_delay(
+        events,
+        dt.timedelta(milliseconds=shape.delay_ms),
+        arrival=shape.arrival,
+        name=f"{name}-delay",
+        law=law,
+        location=location,
+    )
+    return kept.select(*(F.col(quoted(column)) for column in events.columns))
+
+
+def _group_columns(shape: StandingShape, key: str | None, shards: int) -> tuple[Column, Column]:
+    """The shard of a row's group, and the name of the row's stream as a member of it."""
     group = F.expr(_key_text(shape))
     position = (F.pmod(F.xxhash64(group), shards) + 1).cast("int")
     shard = F.element_at(F.array(*(F.lit(key) for key in shard_keys(shards))), position)
     member = F.lit("") if key is None else F.col(quoted(key)).cast("string")
-    return events.select(
-        shard.alias("shard"),
-        F.concat(group, F.lit(MEMBER_SEPARATOR), member).alias("stream"),
-        *time_and_value(time, shape.value),
-    )
+    return shard.alias("shard"), F.concat(group, F.lit(MEMBER_SEPARATOR), member).alias("stream")
 
 
 def _key_text(shape: StandingShape) -> str:

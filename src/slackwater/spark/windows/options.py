@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from slackwater.control.choice import Law, Method
 from slackwater.control.deferral import Deferral
 from slackwater.errors import InvalidOption
+from slackwater.language import Query
 from slackwater.plan import Path, Plan
 from slackwater.spark.runtime.settings import Setting, integer_setting
 from slackwater.spark.runtime.sharding import MOST_SHARDS
@@ -49,10 +50,13 @@ class QueryOptions:
         _check_shards(Setting.SHARDS.value, shards)
         return shards
 
-    def refuse_unused_by_within(self) -> None:
+    def refuse_unused_by_within(self, query: Query) -> None:
         """Refuse the options that a standing query cannot honour."""
-        self._refuse("method", "on a query with WITHIN")
-        self._refuse("law", "on a query with WITHIN")
+        windows = [window for _, window in query.windows]
+        if not any(window.drop_ratio is not None for window in windows):
+            self._refuse("method", "on a query with WITHIN and without DRATIO")
+        if not any(window.delay_ms is not None for window in windows):
+            self._refuse("law", "on a query with WITHIN and without DELAY")
 
     def refuse_unused_by(self, plan: Plan) -> None:
         """Refuse the options that a plan cannot honour."""

@@ -51,7 +51,7 @@ def sql(
     Everything outside the brackets is Spark SQL. An option that the query cannot use is refused.
 
     :param name: the name of the promise, as in ``with_drop_ratio``.
-    :param method: how the wait is found, as in ``with_drop_ratio``; not for WITHIN.
+    :param method: how the wait is found, as in ``with_drop_ratio``; with WITHIN only for DRATIO.
     :param law: how the shed ratio is found, as in ``with_max_delay``; only for DELAY.
     :param deferral: how evaluations are deferred, as in ``standing``; only for WITHIN.
     :param shards: the number of tasks that share the ordered path. Default: ``spark.slackwater.shards``, else 16. For
@@ -66,12 +66,14 @@ def sql(
 def run_query(spark: SparkSession, query: Query, options: QueryOptions) -> DataFrame:
     """The streaming DataFrame of a parsed query over the tables of the session."""
     if query.precision is not None:
-        options.refuse_unused_by_within()
+        options.refuse_unused_by_within(query)
         return standing_query(
             spark,
             query,
             name=options.name,
             deferral=options.deferral,
+            method=options.method,
+            law=options.law,
             shards=options.shards,
             location=options.location,
         )
