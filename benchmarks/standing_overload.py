@@ -3,8 +3,8 @@
 Every micro-batch brings one tick of every stream. A first run without a limit counts the evaluations that a tick needs,
 and measures their processor time. The time between two ticks is then chosen so that the processor has a part of what
 they need: at a load of 3, a third. All runs see the same values. The limit is the one that the shards find themselves,
-from their own measurements; no capacity is given. Choosing costs processor time too, so fewer queries are evaluated than
-the load alone would allow; "evaluated" shows the share of the needed evaluations that was really done.
+from their own measurements; no capacity is given. Choosing costs processor time too, so fewer queries are evaluated
+than the load alone would allow; "evaluated" shows the share of the needed evaluations that was really done.
 """
 
 from __future__ import annotations
