@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 import slackwater as sw
 from slackwater.control.choice import Method
