@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from slackwater.errors import MissingRequirement
-from slackwater.spark.runtime.driver_rows import driver_rows
+from slackwater.spark.runtime.control_lines import DRIVER, asks_driver
 from slackwater.spark.worker.heartbeat_source import BELOW_MS, FORMAT, HeartbeatSource
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.units import MS_US
@@ -76,9 +76,8 @@ def _heartbeats(
     source = spark.readStream.format(FORMAT).options(
         folder=str(mailbox.folder), column=column, schema=schema.json(), state=json.dumps(state)
     )
-    rows = driver_rows(spark)
-    if rows is not None:
-        source = source.option("driver", rows.address)
+    if asks_driver(spark):
+        source = source.option("driver", DRIVER)
     try:
         heartbeats = source.load()
     except AnalysisException as error:
