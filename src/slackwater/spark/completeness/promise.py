@@ -11,7 +11,14 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
 from slackwater.spark.completeness.tracker import CompletenessSpec
-from slackwater.spark.runtime.checks import refuse_watermark, require_columns, require_stream, require_timestamps
+from slackwater.spark.runtime.checks import (
+    WATERMARK_POLICY,
+    refuse_max_policy,
+    refuse_watermark,
+    require_columns,
+    require_stream,
+    require_timestamps,
+)
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import mailbox_for
 from slackwater.spark.runtime.settings import Setting, setting
@@ -38,6 +45,7 @@ def new_promise(
     require_timestamps(events, event_time=event_time, arrival=arrival)
     refuse_watermark(events)
     spark = events.sparkSession
+    refuse_max_policy(spark.conf.get(WATERMARK_POLICY, None))
     listener = listener_of(spark)
     chosen_name = listener.handler(CompletenessHandler).fresh_name(event_time) if name is None else name
     spec = CompletenessSpec(

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.errors import InvalidOption
+from slackwater.spark.runtime.checks import WATERMARK_POLICY, refuse_max_policy
 from slackwater.spark.runtime.settings import Setting, setting
 from slackwater.spark.worker.control_files import ControlFiles
 from slackwater.spark.worker.control_line import WIDTH, ControlLine
@@ -40,20 +41,25 @@ class LineOfQuery:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self._context = spark.sparkContext
         self._files = ControlFiles(folder)
-        self._planned_at: dict[str, tuple[tuple[str | None, ...], int]] = {}
+        self._planned: dict[str, tuple[tuple[str | None, ...], int]] = {}
 
     def call(self) -> str:
         """The line with one number more: when the micro-batch was planned, in microseconds."""
         query_id = self._context.getLocalProperty(_QUERY_ID)
-        line = ControlLine() if query_id is None else self._files.line_of(query_id, DRIVER)
-        return f"{line.text().rstrip()} {self._planned_at_us(query_id or ''):+0{WIDTH}d}\n"
-
-    def _planned_at_us(self, query_id: str) -> int:
+        if query_id is None:  # somebody asked for the plan of the DataFrame
+            return _text(ControlLine(), 0)
         batch = (self._context.getLocalProperty(_RUN_ID), self._context.getLocalProperty(_BATCH))
-        before = self._planned_at.get(query_id)
-        if before is None or before[0] != batch:
-            before = self._planned_at[query_id] = (batch, time.time_ns() // 1000)
-        return before[1]
+        planned, at_us = self._planned.get(query_id, (None, 0))
+        if planned != batch:
+            context: Any = self._context
+            refuse_max_policy(context._jvm.org.apache.spark.sql.SparkSession.active().conf().get(WATERMARK_POLICY))
+            at_us = time.time_ns() // 1000
+            self._planned[query_id] = (batch, at_us)
+        return _text(self._files.line_of(query_id, DRIVER), at_us)
+
+
+def _text(line: ControlLine, planned_at_us: int) -> str:
+    return f"{line.text().rstrip()} {planned_at_us:+0{WIDTH}d}\n"
 
 
 def line_frame(spark: SparkSession, folder: Path) -> DataFrame:
