@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -22,6 +23,7 @@ from slackwater.spark.completeness.tracker import (
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
+from slackwater.spark.runtime.read_check import ReadCheck
 from slackwater.spark.runtime.results import results_of
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
@@ -43,6 +45,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         super().__init__(queries, lock)
         self._trackers: dict[tuple[str, str], CompletenessTracker] = {}
         self._ended_snapshots: dict[str, dict[str, Any]] = {}
+        self._read_check = ReadCheck()
 
     def on_started(self, query_id: str) -> None:
         for key in [key for key in self._trackers if key[0] == query_id]:
@@ -54,11 +57,12 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
         entries = []
         for spec, metrics in self._observed(progress):
-            offset = _start_offset(spec, progress)
-            if offset is None:
+            started = _start_offset(spec, progress)
+            if started is None:
                 continue
+            position, offset = started
             tracker = self._tracker(spec, progress, offset)
-            outcome = self._count(tracker, offset, progress, metrics)
+            outcome = self._count(tracker, position, offset, progress, metrics)
             spec.mailbox.write_snapshot(tracker.query_id, tracker.snapshot())
             _publish(tracker)
             if outcome is not None:
@@ -108,6 +112,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     def _count(
         self,
         tracker: CompletenessTracker,
+        position: int,
         offset: HeartbeatOffset,
         progress: StreamingQueryProgress,
         metrics: dict[str, Any],
@@ -134,7 +139,18 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 spec.mailbox.folder,
             )
             return None
-        return tracker.on_batch(_observation(spec, offset, control, cells, progress, metrics))
+        observed = _observation(spec, offset, control, cells, progress, metrics)
+        # The sources of the events come after that of the heartbeat.
+        misread = self._read_check.misread(progress, spec.flow, position + 1, cells.rows + cells.invalid)
+        if misread and not tracker.ledger.misread_batches:
+            _log.warning(
+                "[batch-misread] batch %s of query %s was read in part or more than once, so the ledger of its promise "
+                "%r is not exact: in foreachBatch, persist the batch before it is used",
+                progress.batchId,
+                progress.id,
+                spec.name,
+            )
+        return tracker.on_batch(replace(observed, misread=misread))
 
 
 def _publish(tracker: CompletenessTracker) -> None:
@@ -154,16 +170,16 @@ def _restore_control_row(spec: CompletenessSpec, query_id: str) -> None:
         row.restore(line)
 
 
-def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> HeartbeatOffset | None:
-    """Where the promise's heartbeat stream stood when the batch began; None if the query does not read it."""
-    for source in progress.sources:
+def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> tuple[int, HeartbeatOffset] | None:
+    """The position of the promise's heartbeat source and where it stood when the batch began; None if there is none."""
+    for position, source in enumerate(progress.sources):
         for text in (source.startOffset, source.endOffset):
             try:
                 offset = HeartbeatOffset.from_json(json.loads(text))
             except (TypeError, KeyError, json.JSONDecodeError):
                 continue  # the offset of another source
             if spec.mailbox.control.has(offset.epoch):
-                return offset
+                return position, offset
     return None
 
 
