@@ -46,9 +46,14 @@ def test_a_query_whose_files_are_lost_has_the_line_that_nobody_claims(files: Con
     assert files.epoch_of("query-b") == "b"
 
 
+def test_the_first_micro_batch_of_a_query_has_no_heartbeat(files: ControlFiles) -> None:
+    files.write("a", ONE, HERE)
+    assert files.line_of("query-b", HERE, first_batch=True) == NONE
+
+
 def test_of_two_whose_files_are_lost_none_is_guessed(files: ControlFiles) -> None:
     files.write("a", ONE, HERE)
-    files.write("b", NONE, HERE)
+    files.write("b", TWO, HERE)
     with pytest.raises(PromiseConflict, match=r"\[promise-shared\] 2 queries start at once, .* has lost their files"):
         files.line_of("query-b", HERE)
 

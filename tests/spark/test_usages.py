@@ -20,8 +20,8 @@ from slackwater.errors import PromiseConflict
 from slackwater.watching.metrics import MEASURES
 from slackwater.watching.page_html import headline
 from tests.helpers.controllers import Trailing
-from tests.helpers.harness import FileStream, batches, promise_of, settle, start
-from tests.helpers.judged import late_ids
+from tests.helpers.harness import FileStream, batches, collected, promise_of, same_rows, settle, start
+from tests.helpers.judged import counts_of_closed_windows, late_ids
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 MADE = batches(seed=11, count=4)
@@ -115,8 +115,9 @@ def test_foreach_batch_that_reads_a_batch_once(deliver: Deliver, stream: FileStr
     progress, ledger = query.recentProgress, promise_of(query).ledger
     query.stop()
     late = len(late_ids(progress, MADE, stateless=True))
-    assert late and ledger == Ledger(on_time=ROWS - late, late=late)
-    assert ledger.exact and ledger.as_json()["exact"]
+    assert late and (ledger.on_time, ledger.late) == (ROWS - late, late)
+    # Before Spark 4.3 a batch that is used twice may have been counted twice.
+    assert ledger.exact or (deliver is persist_and_use_twice and stream.spark.version < "4.3")
 
 
 @pytest.mark.parametrize("deliver", [write_and_show, look_and_write])
@@ -156,3 +157,29 @@ def test_late_rows_in_foreach_batch(stream: FileStream) -> None:
     query.stop()
     late = len(late_ids(progress, MADE))
     assert late and ledger == Ledger(on_time=ROWS - late, late=late)
+
+
+def counted(events: DataFrame) -> DataFrame:
+    return events.groupBy(F.window("ts", "5 seconds"), "sensor").count()
+
+
+def is_right(query: StreamingQuery, stream: FileStream, found: DataFrame) -> None:
+    """Stop a query of ``counted`` and compare its windows and ledger with a batch job's."""
+    progress, ledger = query.recentProgress, promise_of(query).ledger
+    query.stop()
+    same_rows(found, counts_of_closed_windows(progress, MADE, stream.read_batch()))
+    late = len(late_ids(progress, MADE))
+    assert found.count() and late
+    assert ledger == Ledger(on_time=ROWS - late, late=late)
+
+
+def test_a_new_session(stream: FileStream, tmp_path: Path) -> None:
+    """A session of its own beside the first one, with a promise of the same name in the same folder."""
+    sources = {"first": stream, "second": FileStream(stream.spark.newSession(), tmp_path / "in-second")}
+    running = {}
+    for name, source in sources.items():
+        events = promised(source, name="same", location=str(tmp_path / "promises"))
+        running[name] = start(counted(events), tmp_path / name)
+        feed(running[name], source)
+    for name, source in sources.items():
+        is_right(running[name], source, collected(stream.spark, tmp_path / name))

@@ -13,7 +13,8 @@ from pyspark.sql.types import StructField, StructType
 
 from slackwater.errors import MissingRequirement
 from slackwater.spark.runtime.control_lines import DRIVER, asks_driver
-from slackwater.spark.worker.heartbeat_source import BELOW_MS, FORMAT, HeartbeatSource
+from slackwater.spark.worker.data_sources import register_source
+from slackwater.spark.worker.heartbeat_source import BELOW_MS, HeartbeatSource
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.units import MS_US
 
@@ -72,8 +73,8 @@ def _heartbeats(
     spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, state: dict[str, str]
 ) -> DataFrame:
     schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
-    spark.dataSource.register(HeartbeatSource)
-    source = spark.readStream.format(FORMAT).options(
+    name = register_source(spark, HeartbeatSource)
+    source = spark.readStream.format(name).options(
         folder=str(mailbox.folder), column=column, schema=schema.json(), state=json.dumps(state)
     )
     if asks_driver(spark):

@@ -55,7 +55,7 @@ class LineOfQuery:
             refuse_max_policy(context._jvm.org.apache.spark.sql.SparkSession.active().conf().get(WATERMARK_POLICY))
             at_us = time.time_ns() // 1000
             self._planned[query_id] = (batch, at_us)
-        return _text(self._files.line_of(query_id, DRIVER), at_us)
+        return _text(self._files.line_of(query_id, DRIVER, first_batch=batch[1] == "0"), at_us)
 
 
 def _text(line: ControlLine, planned_at_us: int) -> str:

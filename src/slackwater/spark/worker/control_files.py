@@ -55,17 +55,20 @@ class ControlFiles:
         except FileNotFoundError:
             return None
 
-    def line_of(self, query_id: str, driver: str) -> ControlLine:
+    def line_of(self, query_id: str, driver: str, *, first_batch: bool = False) -> ControlLine:
         """What judges the micro-batch that this driver is planning for a query.
 
-        A new query has no heartbeat. One that goes on without its files is the only one whose reader has written a
-        heartbeat and that nobody has claimed. If that is not clear, the query fails before it reads a row.
+        The first micro-batch of a query has no heartbeat. A query that goes on without its files is the only one whose
+        reader has written a heartbeat and that nobody has claimed. If that is not clear, it fails before it reads a
+        row.
         """
+        if first_batch:
+            return ControlLine()
         epoch = self.epoch_of(query_id)
         if epoch is not None:
             return self.read(epoch) or ControlLine()
-        unclaimed = dict(self._unclaimed(driver))
-        if all(line == ControlLine() for line in unclaimed.values()):
+        unclaimed = {epoch: line for epoch, line in self._unclaimed(driver) if line != ControlLine()}
+        if not unclaimed:
             return ControlLine()
         if len(unclaimed) > 1:
             raise PromiseConflict(
