@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -183,3 +183,92 @@ def test_a_new_session(stream: FileStream, tmp_path: Path) -> None:
         feed(running[name], source)
     for name, source in sources.items():
         is_right(running[name], source, collected(stream.spark, tmp_path / name))
+
+
+def test_a_table_as_sink(stream: FileStream, tmp_path: Path) -> None:
+    writer = counted(promised(stream)).writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.option("path", str(tmp_path / "out")).toTable("promised_counts")
+    try:
+        feed(query, stream)
+        is_right(query, stream, stream.spark.table("promised_counts"))
+    finally:
+        query.stop()
+        stream.spark.sql("DROP TABLE promised_counts")
+
+
+def test_a_union_with_itself(stream: FileStream, tmp_path: Path) -> None:
+    """Every row is in the result twice, and read and counted once."""
+    events = promised(stream)
+    query = start(counted(events.union(events)), tmp_path)
+    feed(query, stream)
+    found = collected(stream.spark, tmp_path).withColumn("count", (F.col("count") / 2).cast("bigint"))
+    is_right(query, stream, found)
+
+
+def test_a_join_with_itself(stream: FileStream, tmp_path: Path) -> None:
+    events = promised(stream, wait_ms=30_000.0)
+    joined = events.alias("a").join(events.alias("b"), F.expr("a.id = b.id AND a.ts = b.ts")).select("a.id", "a.ts")
+    query = start(joined, tmp_path)
+    feed(query, stream)
+    ledger = promise_of(query).ledger
+    query.stop()
+    assert ledger == Ledger(on_time=ROWS)
+    same_rows(collected(stream.spark, tmp_path), stream.read_batch().select("id", "ts"))
+
+
+def test_without_micro_batches_that_have_no_data(stream: FileStream, tmp_path: Path) -> None:
+    """Windows close with the next rows or the next heartbeat, and hold the same rows."""
+    with settings(stream.spark, streaming__noDataMicroBatches__enabled="false"):
+        query = start(counted(promised(stream)), tmp_path)
+        feed(query, stream)
+    is_right(query, stream, collected(stream.spark, tmp_path))
+
+
+ROCKSDB = {
+    "streaming__stateStore__providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "streaming__stateStore__rocksdb__changelogCheckpointing__enabled": "true",
+}
+
+
+def test_state_in_rocksdb_with_changelog(stream: FileStream, tmp_path: Path) -> None:
+    """Two runs from one checkpoint."""
+    progress: list[Any] = []
+    with settings(stream.spark, **ROCKSDB):
+        for puts in (MADE[:2], MADE[2:]):
+            query = start(counted(promised(stream, name="in-rocksdb")), tmp_path)
+            for batch in puts:
+                stream.put(batch)
+                settle(query)
+            progress += query.recentProgress
+            ledger = promise_of(query).ledger
+            query.stop()
+    same_rows(collected(stream.spark, tmp_path), counts_of_closed_windows(progress, MADE, stream.read_batch()))
+    late = len(late_ids(progress, MADE))
+    assert late and ledger == Ledger(on_time=ROWS - late, late=late)
+
+
+def test_one_name_for_two_kinds_of_promise_is_refused(stream: FileStream) -> None:
+    slow = sw.with_max_delay(stream.read_stream(), "2 seconds", name="one-name")
+    with pytest.raises(PromiseConflict, match=r"\[name-taken\] .*timeliness named 'one-name'.*another name"):
+        sw.with_drop_ratio(slow, "ts", "5%", name="one-name")
+
+
+def test_continuous_processing_is_refused_by_spark(stream: FileStream, tmp_path: Path) -> None:
+    writer = promised(stream).writeStream.format("console").trigger(continuous="1 second")
+    with pytest.raises(AnalysisException, match="Continuous processing does not support EventTimeWatermark"):
+        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+
+def test_real_time_mode_is_refused_by_spark(stream: FileStream, tmp_path: Path) -> None:
+    """The heartbeat source is none that real-time mode takes: the query fails when it opens its sources."""
+    if stream.spark.version < "4.3":
+        pytest.skip("this Spark has no such trigger in Python")
+    stream.put(MADE[0])
+    trigger: dict[str, Any] = {"realTime": "5 minutes"}
+    writer = promised(stream).writeStream.format("console").outputMode("update").trigger(**trigger)
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    with pytest.raises(StreamingQueryException, match="STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"):
+        query.awaitTermination()
+    assert query.lastProgress is None, "no micro-batch was committed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ class CompletenessSpec:
     mailbox: Mailbox
     numeric_order: bool = False
     flow: RowFlow | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the promise keeps its files."""
+        return self.mailbox.folder
 
     def new_controller(self) -> DisorderController:
         """A controller that has learned nothing yet; refuses an unknown method or option."""
