@@ -23,7 +23,7 @@ class Listener:
     def sleep(self, _seconds: float) -> None:
         self.slept += 1
         if self.reports:
-            self.mailbox.publish({}, False, {"mine": {"batch": self.reports.pop(0)}})
+            self.mailbox.publish("mine", None, False, {"batch": self.reports.pop(0)})
 
     def monotonic(self) -> float:
         return float(self.slept)
@@ -43,12 +43,13 @@ def test_each_read_waits_for_the_report_of_the_micro_batch_before_it(listener: L
     for batch in range(3):
         listener.reports = [batch - 1, batch]  # the first one says nothing new
         offer = wait.newest_offer("mine")
-        assert offer is not None and offer.queries["mine"]["batch"] == batch
+        assert offer is not None and offer.state["batch"] == batch
     assert listener.slept == 6
 
 
 def test_a_run_that_goes_on_waits_for_its_own_reports(listener: Listener) -> None:
-    listener.mailbox.publish({}, False, {"mine": {"batch": 7}, "other": {"batch": 99}})
+    listener.mailbox.publish("mine", None, False, {"batch": 7})
+    listener.mailbox.publish("other", None, False, {"batch": 99})
     wait = ReportWait(listener.mailbox)
     wait.newest_offer("mine")
     listener.reports = [12]  # batches 8 to 11 were committed and not reported before a crash
@@ -66,7 +67,7 @@ def test_a_report_that_stays_out_is_waited_for_once(listener: Listener) -> None:
     assert longest > 0
     wait.newest_offer("mine")
     assert listener.slept == longest, "without reports the run is not slowed down further"
-    listener.mailbox.publish({}, False, {"mine": {"batch": 1}})
+    listener.mailbox.publish("mine", None, False, {"batch": 1})
     listener.reports = [2]
     wait.newest_offer("mine")
     assert listener.slept == longest + 1, "once they come again, each read waits for the newest"

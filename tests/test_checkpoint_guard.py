@@ -18,7 +18,6 @@ QUERY = "SELECT sensor, COUNT(*) AS n FROM Sensors [RANGE 6 seconds WATTR ts DRA
 
 
 def reader(folder: Path, text: str) -> HeartbeatReader:
-    Mailbox(folder).declare_live([])
     return HeartbeatReader(str(folder), ["ts"], "ts", state_identity(make_plan(parse(text))))
 
 
@@ -54,5 +53,5 @@ def test_a_checkpoint_that_does_not_say_is_taken(tmp_path: Path) -> None:
     offers = Mailbox(tmp_path)
     mine = reader(tmp_path, QUERY)
     policy = Policy(clock=9.0, wall=0.0, heartbeat=7.0)
-    offers.publish({"e": policy}, False, {"e": {"batch": 3, "ledger": {}}})
+    offers.publish("e", policy, False, {"batch": 3, "ledger": {}})
     assert mine.read(start)[1]["state"] == state_identity(make_plan(parse(QUERY)))

@@ -19,6 +19,8 @@ from slackwater.control.disorder.cause import Cause
 from slackwater.control.shedding import law_names
 from slackwater.language.clause import KEYWORDS
 from slackwater.spark.runtime.settings import Setting
+from slackwater.spark.worker.control_line import ControlLine
+from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.metrics import metric_names
 from slackwater.watching.series_file import series_path
@@ -82,15 +84,32 @@ def test_architecture_names_every_package() -> None:
 def test_architecture_names_every_file_of_a_promise(tmp_path: Path) -> None:
     page = (DOCS / "architecture.md").read_text()
     mailbox = Mailbox(tmp_path)
-    mailbox.declare_live([])
     mailbox.write_shed_ratio(0.0)
     mailbox.write_target(5.0)
-    mailbox.publish({}, False, {})
-    mailbox.announce("<id>")
+    mailbox.publish("<epoch>", None, False, {})
+    mailbox.control.write("<epoch>", ControlLine())
+    mailbox.control.claim("<query>", "<epoch>")
+    ControlRowFile(tmp_path).write(ControlLine())
     series_path(tmp_path, "<query>").touch()
     files = sorted(path.name for path in tmp_path.iterdir())
-    assert len(files) == 7
+    assert len(files) == 8
     assert not [name for name in [*files, "snapshot-<query>.json"] if f"| `{name}`" not in page]
+
+
+def test_every_usage_is_checked_by_a_test_and_every_such_test_is_in_the_table() -> None:
+    named = set(re.findall(r"`(test_\w+\.py::test_\w+)`", (DOCS / "usages.md").read_text()))
+    rows = [line for line in (DOCS / "usages.md").read_text().splitlines() if line.startswith("| ")][1:]
+    assert len(rows) >= len(named) and all("`test_" in row for row in rows)
+    tests = ROOT / "tests" / "spark"
+    written = {
+        f"{path.name}::{name}"
+        for path in (tests / "test_several_queries.py", *tests.glob("test_usage*.py"))
+        for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)
+    }
+    assert written <= named, "not in the table"
+    for test in named - written:
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (tests / file).read_text(), test
 
 
 def test_every_module_that_the_docs_name_exists() -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from slackwater.cli.main import command
 from slackwater.errors import SlackwaterError
+from slackwater.spark.worker.control_line import ControlLine
 from slackwater.spark.worker.mailbox import Mailbox
 
 
@@ -22,7 +23,7 @@ def run(*arguments: str) -> Result:
 def location(tmp_path: Path) -> Path:
     for name in ("clicks-delay", "prices-delay"):
         Mailbox(tmp_path / "_slackwater" / name).write_shed_ratio(0.0)
-    Mailbox(tmp_path / "_slackwater" / "clicks").declare_live([])
+    Mailbox(tmp_path / "_slackwater" / "clicks").control.write("epoch", ControlLine())
     return tmp_path
 
 

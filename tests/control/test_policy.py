@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slackwater.control.policy import LiveClock, Policy
 from slackwater.spark.worker.heartbeat_source import HeartbeatReader
-from slackwater.spark.worker.mailbox import Mailbox, Offer
+from slackwater.spark.worker.mailbox import Mailbox
 
 
 def live_clock(*steps: tuple[float, float], took: float = 0.0) -> LiveClock:
@@ -46,23 +46,11 @@ def test_policy_survives_json() -> None:
         assert Policy.from_json(policy.as_json()) == policy
 
 
-def test_queries_that_share_a_promise_share_the_lowest_heartbeat() -> None:
-    policies = {"a": Policy(10.0, 0.0, 7.0), "b": Policy(10.0, 0.0, 5.0)}
-    states = {"a": {"batch": 1, "ledger": {}}, "b": {"batch": 4, "ledger": {}}}
-    offered = Offer(policies, False, states).heartbeat_for("a", 0.0)
-    assert offered is not None
-    assert (offered.heartbeat_ms, offered.batch) == (5, 1)
-    waiting = Offer({"a": policies["a"]}, False, states).heartbeat_for("a", 0.0)
-    assert waiting is not None
-    assert waiting.heartbeat_ms is None, "one of them has no policy yet"
-
-
 def test_policy_raises_the_heartbeat_once_so_that_an_idle_query_stays_idle(tmp_path: Path) -> None:
     mailbox = Mailbox(tmp_path)
-    mailbox.declare_live([])
     reader = HeartbeatReader(str(tmp_path), ["ts"], "ts", {})
     start = {**reader.initialOffset(), "epoch": "e"}
-    mailbox.publish({"e": Policy(9000.0, 0.0, 7000.0)}, False, {"e": {"batch": 3, "ledger": {}}})
+    mailbox.publish("e", Policy(9000.0, 0.0, 7000.0), False, {"batch": 3, "ledger": {}})
     rows, end = reader.read(start)
     assert len(list(rows)) == 1
     assert end["heartbeat"] == 7000
@@ -73,16 +61,18 @@ def test_policy_raises_the_heartbeat_once_so_that_an_idle_query_stays_idle(tmp_p
 
 def test_micro_batch_is_told_the_clock_at_which_its_heartbeat_was_chosen(tmp_path: Path) -> None:
     mailbox = Mailbox(tmp_path)
-    mailbox.declare_live([])
     reader = HeartbeatReader(str(tmp_path), ["ts"], "ts", {})
     at = {**reader.initialOffset(), "epoch": "e"}
     for batch, policy in enumerate((Policy(9000.0, 0.0, 7000.0), Policy(9500.0, 0.0, 6000.0))):
-        mailbox.publish({"e": policy}, False, {"e": {"batch": batch, "ledger": {}}})
+        mailbox.publish("e", policy, False, {"batch": batch, "ledger": {}})
         _, at = reader.read(at)
-    assert mailbox.read_control().chosen_at_us == 9_000_000, "the first policy judges while the second one is read"
+    line = mailbox.control.read("e")
+    assert line is not None and line.chosen_at_us == 9_000_000, "the first policy judges while the second one is read"
     reader.read(at)
-    line = mailbox.read_control()
-    assert line.heartbeat_us == 7_000_000, "the second policy proposes less, and the heartbeat does not retreat"
+    line = mailbox.control.read("e")
+    assert line is not None and line.heartbeat_us == 7_000_000, (
+        "the second policy proposes less, and the heartbeat does not retreat"
+    )
     assert line.chosen_at_us == 9_500_000
 
 

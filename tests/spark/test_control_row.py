@@ -1,4 +1,4 @@
-"""The control row: kept in the driver or read from a file, every micro-batch is judged by Spark's own watermark."""
+"""The control row: asked from the driver or read from a file, every micro-batch is judged by Spark's own watermark."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from slackwater.errors import InvalidOption, MissingRequirement
+from slackwater.errors import InvalidOption
 from slackwater.spark.completeness.control_row import Control
 from slackwater.spark.completeness.handler import METRICS_PREFIX
-from slackwater.spark.runtime.driver_rows import driver_rows
-from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
-from slackwater.spark.worker.driver_link import ControlMessage, DriverLink
+from slackwater.spark.worker.control_line import UNKNOWN_US
 from slackwater.spark.worker.heartbeat_source import BELOW_MS
-from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.units import MS_US
 from tests.helpers.harness import FileStream, batches, promise_of, settle, start, watermark_ms
 
@@ -53,29 +50,6 @@ def test_every_micro_batch_is_judged_by_sparks_watermark(spark: SparkSession, tm
     late = judged.where(event_us < F.get(F.lit(heartbeats_us), F.col("batch"))).count()
     assert sum(us > UNKNOWN_US for us in heartbeats_us) > 2
     assert (ledger.input, ledger.late) == (judged.count(), late)
-
-
-def test_only_a_reset_lowers_the_heartbeat_of_a_row(spark: SparkSession, tmp_path: Path) -> None:
-    rows, mailbox = driver_rows(spark), Mailbox(tmp_path / "promise")
-    assert rows is not None
-    mailbox.declare_live([])
-    frame, link = rows.load(mailbox), DriverLink(rows.address)
-
-    def heartbeat_us() -> int:
-        ((numbers,),) = frame.select("*").collect()  # a new plan, as in every micro-batch
-        return int(numbers[Control.HEARTBEAT])
-
-    seen = [heartbeat_us()]
-    for sent_us, reset in ((5000, False), (3000, False), (8000, False), (UNKNOWN_US, True)):
-        link.put(ControlMessage(str(mailbox.folder), ControlLine(heartbeat_us=sent_us), reset))
-        seen.append(heartbeat_us())
-    assert seen == [UNKNOWN_US, 5000, 5000, 8000, UNKNOWN_US]
-
-
-def test_a_driver_that_is_not_there_is_named(tmp_path: Path) -> None:
-    link = DriverLink(str(tmp_path / "no-socket"))
-    with pytest.raises(MissingRequirement, match=r"driver-not-reached.*no-socket"):
-        link.put(ControlMessage("/promise", ControlLine()))
 
 
 def test_another_place_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.errors import InvalidOption, InvalidStream, UnknownName
 from slackwater.spark.runtime.sharding import murmur3, shard_keys
-from slackwater.spark.worker.mailbox import replace
+from slackwater.spark.worker.atomic_files import replace
 from tests.helpers.harness import ORIGIN_S, FileStream
 from tests.helpers.processes import run_on_cluster, start_module
 from tests.helpers.standing import (

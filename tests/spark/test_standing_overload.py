@@ -14,7 +14,7 @@ from slackwater.control.deferral.scheduler import order_names
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.shard import Shard
 from slackwater.kernel.standing.shard_counts import ShardCounts
-from slackwater.spark.worker.mailbox import replace
+from slackwater.spark.worker.atomic_files import replace
 from slackwater.spark.worker.weights_table import WeightsTable
 from tests.helpers.harness import ORIGIN_S, FileStream
 from tests.helpers.standing import (

@@ -106,6 +106,18 @@ MEASURES = (
         _single(lambda s: s.ledger.unreported_batches),
     ),
     Measure(
+        "slackwater_misread_batches",
+        "Micro-batches whose rows were not read exactly once, so that their counts may be wrong",
+        "counter",
+        _single(lambda s: s.ledger.misread_batches),
+    ),
+    Measure(
+        "slackwater_ledger_exact",
+        "1 while every row that was read is known to be counted exactly once, else 0",
+        "gauge",
+        _single(lambda s: s.ledger.exact),
+    ),
+    Measure(
         "slackwater_promised_drop_ratio",
         "Promised drop ratio",
         "gauge",

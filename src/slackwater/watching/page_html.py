@@ -80,7 +80,7 @@ def headline(series: Series, now_ms: float) -> str:
         f'<p class="who">{escape(about.query)} / {escape(about.promise)} by {escape(about.method)}'
         f" · {escape(_query_state(series, now_ms))}</p>"
         f'<dl class="fates">{rows}{_current_values(series)}</dl>'
-        f"{_outrun(series)}{_unreported(series)}</section>"
+        f"{_outrun(series)}{_why_not_exact(series)}</section>"
     )
 
 
@@ -122,10 +122,8 @@ def _outrun(series: Series) -> str:
     return "" if problem is None else f'<p class="facts" role="alert">⚠ {escape(problem)}</p>'
 
 
-def _unreported(series: Series) -> str:
-    count = series.ledger.unreported_batches
-    text = f"{count} batches were committed just before a crash; their rows are not counted."
-    return f'<p class="note">{text}</p>' if count else ""
+def _why_not_exact(series: Series) -> str:
+    return "".join(f'<p class="note">The ledger is not exact: {escape(reason)}.</p>' for reason in series.ledger.why)
 
 
 def _query_state(series: Series, now_ms: float) -> str:

@@ -100,7 +100,7 @@ class Point:
     def as_json(self) -> dict[str, Any]:
         """The point as JSON values, without the fields that are None or empty."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        values["ledger"] = {k: v for k, v in self.ledger.as_json().items() if v}
+        values["ledger"] = {k: v for k, v in self.ledger.counts().items() if v}
         if self.lateness is not None:
             values["lateness"] = [self.lateness.quantiles_ms, self.lateness.bins]
         if self.precision is not None:

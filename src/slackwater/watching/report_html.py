@@ -57,9 +57,13 @@ def _promise(series: Series) -> str:
         f"<div style='margin:0 0 1.4em;line-height:1.5'><div><b>{title}</b> &nbsp; {html.escape(promise_text(about))}"
         f" by {html.escape(about.method)}</div>"
         f"<div><b style='font-size:1.4em;color:{_TONES[state.tone]}'>{state.word}</b> &nbsp;{facts}</div>"
-        f"<div>{rows}</div>{_plots(series)}"
+        f"<div>{rows}</div>{_why_not_exact(series)}{_plots(series)}"
         f"<div style='font-size:.9em'>{decisions}</div></div>"
     )
+
+
+def _why_not_exact(series: Series) -> str:
+    return "".join(f"<div>The ledger is not exact: {html.escape(reason)}.</div>" for reason in series.ledger.why)
 
 
 def _plots(series: Series) -> str:

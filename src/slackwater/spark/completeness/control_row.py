@@ -7,9 +7,10 @@ from enum import IntEnum
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.spark.runtime.driver_rows import driver_rows
+from slackwater.spark.runtime.control_lines import asks_driver, line_frame
 from slackwater.spark.runtime.one_line import one_line
 from slackwater.spark.worker.control_line import UNKNOWN_US, WIDTH, ControlLine
+from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.mailbox import Mailbox
 
 
@@ -27,23 +28,29 @@ class Control(IntEnum):
 def control_row(spark: SparkSession, mailbox: Mailbox) -> Column:
     """The control row of a promise as an array column, fresh in every micro-batch; index it by ``Control``.
 
-    The driver keeps it where it can. Where it cannot, every micro-batch reads the file, which needs a job. All mentions
-    of the result in one plan see the same numbers, because Spark evaluates equal subqueries once.
+    The driver is asked for the line of the query where that is possible. Where it is not, every micro-batch reads the
+    promise's file, which needs a job and suits one query at a time. All mentions of the result in one plan see the same
+    numbers.
 
     It is an array because a number that changes with the micro-batch would become a literal in the generated code, and
     Spark would compile that code again every time. Elements of an array are data. The current time is in the row for
     the same reason.
     """
-    rows = driver_rows(spark)
-    if rows is not None:
-        return rows.load(mailbox).scalar()
-    numbers = (
-        F.substring("value", ControlLine.position(field), WIDTH).cast("bigint")
-        for field in ("heartbeat_us", "reference_us", "sample_from_us", "chosen_at_us", "decided_at_us")
-    )
+    if asks_driver(spark):
+        return line_frame(spark, mailbox.folder).select(F.array(*_numbers(), _number(Control.NOW))).scalar()
+    file = ControlRowFile(mailbox.folder)
+    file.create()
     # An array of its own: beside other elements the current time would be a literal in the generated code.
     now = F.array(F.unix_micros(F.current_timestamp()))
-    return one_line(spark, mailbox.control_path).select(F.concat(F.array(*numbers), now)).scalar()
+    return one_line(spark, file.path).select(F.concat(F.array(*_numbers()), now)).scalar()
+
+
+def _numbers() -> list[Column]:
+    return [_number(position) for position in Control if position is not Control.NOW]
+
+
+def _number(position: Control) -> Column:
+    return F.substring("value", ControlLine.position(position), WIDTH).cast("bigint")
 
 
 def known(us: Column) -> Column:

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -22,8 +23,10 @@ from slackwater.spark.completeness.tracker import (
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
+from slackwater.spark.runtime.read_check import ReadCheck
 from slackwater.spark.runtime.results import results_of
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
+from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.watching.point import Point
 from slackwater.watching.series import About
@@ -33,7 +36,7 @@ _log = logging.getLogger("slackwater")
 
 
 class CompletenessHandler(PromiseHandler[CompletenessSpec]):
-    """One tracker per promise and query. Queries that share a promise share the lowest of their heartbeats."""
+    """One tracker per promise and query. Each query under a promise has a heartbeat and a ledger of its own."""
 
     kind = "completeness"
     metrics_prefix = METRICS_PREFIX
@@ -42,29 +45,26 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         super().__init__(queries, lock)
         self._trackers: dict[tuple[str, str], CompletenessTracker] = {}
         self._ended_snapshots: dict[str, dict[str, Any]] = {}
-
-    def add(self, spec: CompletenessSpec) -> None:
-        super().add(spec)
-        self._declare_live(spec)
+        self._read_check = ReadCheck()
 
     def on_started(self, query_id: str) -> None:
         for key in [key for key in self._trackers if key[0] == query_id]:
             tracker = self._trackers.pop(key)
             self._ended_snapshots[tracker.epoch] = tracker.snapshot()
-        # The heartbeat readers, which start next, look up who else is running.
         for spec in self._specs.values():
-            self._declare_live(spec)
+            _restore_control_row(spec, query_id)
 
     def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
         entries = []
         for spec, metrics in self._observed(progress):
-            offset = _start_offset(spec, progress)
-            if offset is None:
+            started = _start_offset(spec, progress)
+            if started is None:
                 continue
+            position, offset = started
             tracker = self._tracker(spec, progress, offset)
-            outcome = self._count(tracker, offset, progress, metrics)
+            outcome = self._count(tracker, position, offset, progress, metrics)
             spec.mailbox.write_snapshot(tracker.query_id, tracker.snapshot())
-            self._publish(tracker)
+            _publish(tracker)
             if outcome is not None:
                 entries.append(_entry(tracker, outcome, progress))
         return entries
@@ -72,11 +72,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     def on_idle(self, query_id: str, now_ms: float) -> None:
         for tracker in self._trackers_of(query_id):
             tracker.on_idle(now_ms)
-            self._publish(tracker)
-
-    def on_ended(self, query_id: str) -> None:
-        for spec in self._specs.values():
-            self._declare_live(spec)
+            _publish(tracker)
 
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
         # In the run before, the query may have had a promise of another name: that one is over.
@@ -110,22 +106,18 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         snapshot = self._ended_snapshots.pop(offset.epoch, None) or spec.mailbox.read_snapshot(str(progress.id))
         tracker.resume(snapshot, offset, progress.batchId)
         self._trackers[key] = tracker
-        if len(self._live(spec.name)) > 1:
-            _log.warning(
-                "[promise-shared] several queries run under the promise %r and share its heartbeat; "
-                "call with_drop_ratio once for each to give each its own",
-                spec.name,
-            )
+        spec.mailbox.control.claim(tracker.query_id, tracker.epoch)
         return tracker
 
     def _count(
         self,
         tracker: CompletenessTracker,
+        position: int,
         offset: HeartbeatOffset,
         progress: StreamingQueryProgress,
         metrics: dict[str, Any],
     ) -> BatchOutcome | None:
-        """Count the rows of a micro-batch, unless another heartbeat than the query's own judged them."""
+        """Count the rows of a micro-batch, unless another heartbeat than its own judged them."""
         spec = tracker.spec
         control = ControlLine.of(metrics["control_us"])
         reference_ms = _known_ms(control.reference_us)
@@ -135,7 +127,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             metrics.get("rows"),
             control.sample_from_us - (0 if reference_ms is None else control.reference_us),
         )
-        if cells.rows and _judged_by_an_older(offset, reference_ms):
+        if cells.rows and not _judged_by_its_own(offset, control):
             tracker.skip_batch(progress.batchId)
             _log.warning(
                 "[promise-folder-lost] batch %s of query %s was repeated after a crash, and the folder of its promise "
@@ -147,49 +139,56 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 spec.mailbox.folder,
             )
             return None
-        return tracker.on_batch(_observation(spec, offset, control, cells, progress, metrics))
-
-    def _publish(self, decided_now: CompletenessTracker) -> None:
-        """Offer the policies of all live queries of the promise, before their next micro-batches.
-
-        A query that has just ended counts too: what its last micro-batch decided is there when it starts again.
-        """
-        spec = decided_now.spec
-        live = [decided_now, *(tracker for tracker in self._live(spec.name) if tracker is not decided_now)]
-        spec.mailbox.publish(
-            {tracker.epoch: tracker.policy for tracker in live if tracker.policy is not None},
-            decided_now.sample_cells,
-            {tracker.epoch: tracker.checkpoint_state() for tracker in live},
-        )
-
-    def _live(self, name: str) -> list[CompletenessTracker]:
-        active = self._queries.active()
-        return [tracker for (query, promise), tracker in self._trackers.items() if promise == name and query in active]
-
-    def _declare_live(self, spec: CompletenessSpec) -> None:
-        spec.mailbox.declare_live([tracker.epoch for tracker in self._live(spec.name)])
+        observed = _observation(spec, offset, control, cells, progress, metrics)
+        # The sources of the events come after that of the heartbeat.
+        misread = self._read_check.misread(progress, spec.flow, position + 1, cells.rows + cells.invalid)
+        if misread and not tracker.ledger.misread_batches:
+            _log.warning(
+                "[batch-misread] batch %s of query %s was read in part or more than once, so the ledger of its promise "
+                "%r is not exact: in foreachBatch, persist the batch before it is used",
+                progress.batchId,
+                progress.id,
+                spec.name,
+            )
+        return tracker.on_batch(replace(observed, misread=misread))
 
 
-def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> HeartbeatOffset | None:
-    """Where the promise's heartbeat stream stood when the batch began; None if the query does not read it."""
-    for source in progress.sources:
+def _publish(tracker: CompletenessTracker) -> None:
+    """Offer the tracker's policy before the query's next micro-batch, or for its next start."""
+    tracker.spec.mailbox.publish(tracker.epoch, tracker.policy, tracker.sample_cells, tracker.checkpoint_state())
+
+
+def _restore_control_row(spec: CompletenessSpec, query_id: str) -> None:
+    """Where micro-batches read the control row from a file: put back the line of a query that starts again.
+
+    Spark calls no heartbeat reader before it repeats a micro-batch, and another query may have used the file since.
+    """
+    files, row = spec.mailbox.control, ControlRowFile(spec.mailbox.folder)
+    epoch = files.epoch_of(query_id)
+    line = None if epoch is None else files.read(epoch)
+    if line is not None and row.path.exists():
+        row.restore(line)
+
+
+def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> tuple[int, HeartbeatOffset] | None:
+    """The position of the promise's heartbeat source and where it stood when the batch began; None if there is none."""
+    for position, source in enumerate(progress.sources):
         for text in (source.startOffset, source.endOffset):
             try:
                 offset = HeartbeatOffset.from_json(json.loads(text))
             except (TypeError, KeyError, json.JSONDecodeError):
                 continue  # the offset of another source
-            if spec.mailbox.was_announced(offset.epoch):
-                return offset
+            if spec.mailbox.control.has(offset.epoch):
+                return position, offset
     return None
 
 
-def _judged_by_an_older(offset: HeartbeatOffset, reference_ms: float | None) -> bool:
-    """Whether the rows were judged by less than the heartbeat that the micro-batch began with.
+def _judged_by_its_own(offset: HeartbeatOffset, control: ControlLine) -> bool:
+    """Whether the rows were judged by the heartbeat that the micro-batch began with, which is Spark's watermark.
 
-    The heartbeat reader prevents it, but Spark does not call the reader before it repeats a micro-batch.
+    The heartbeat reader sees to it, but Spark does not call the reader before it repeats a micro-batch.
     """
-    own_ms = offset.heartbeat_ms
-    return own_ms is not None and (reference_ms is None or reference_ms < own_ms)
+    return control.heartbeat_us == ControlLine.for_batch(offset.heartbeat_ms).heartbeat_us
 
 
 def _observation(
@@ -201,15 +200,12 @@ def _observation(
     metrics: dict[str, Any],
 ) -> BatchObservation:
     reported_at_ms = parse_ms(progress.timestamp)
-    clock_ms, reference_ms = _ms(metrics.get("clock_us")), _known_ms(control.reference_us)
-    # Queries that share a promise are judged by its highest heartbeat, which is then the reference of their histograms.
-    own_ms = None if offset.heartbeat_ms is None else float(offset.heartbeat_ms)
-    judging_ms = own_ms if own_ms is None or reference_ms is None else reference_ms
+    clock_ms = _ms(metrics.get("clock_us"))
     carried = progress.observedMetrics.get(SOURCE_HEARTBEAT_PREFIX + spec.name)
     return BatchObservation(
         batch_id=progress.batchId,
-        heartbeat_ms=judging_ms,
-        reference_ms=reference_ms,
+        heartbeat_ms=None if offset.heartbeat_ms is None else float(offset.heartbeat_ms),
+        reference_ms=_known_ms(control.reference_us),
         chosen_at_ms=_known_ms(control.chosen_at_us),
         decided_at_ms=_known_ms(control.decided_at_us),
         began_ms=_ms(metrics.get("began_us")),

@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from slackwater.errors import MissingRequirement
-from slackwater.spark.runtime.driver_rows import driver_rows
-from slackwater.spark.worker.heartbeat_source import BELOW_MS, FORMAT, HeartbeatSource
+from slackwater.spark.runtime.control_lines import DRIVER, asks_driver
+from slackwater.spark.worker.data_sources import register_source
+from slackwater.spark.worker.heartbeat_source import BELOW_MS, HeartbeatSource
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.units import MS_US
 
@@ -72,13 +73,12 @@ def _heartbeats(
     spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, state: dict[str, str]
 ) -> DataFrame:
     schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
-    spark.dataSource.register(HeartbeatSource)
-    source = spark.readStream.format(FORMAT).options(
+    name = register_source(spark, HeartbeatSource)
+    source = spark.readStream.format(name).options(
         folder=str(mailbox.folder), column=column, schema=schema.json(), state=json.dumps(state)
     )
-    rows = driver_rows(spark)
-    if rows is not None:
-        source = source.option("driver", rows.address)
+    if asks_driver(spark):
+        source = source.option("driver", DRIVER)
     try:
         heartbeats = source.load()
     except AnalysisException as error:

@@ -11,9 +11,17 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
 from slackwater.spark.completeness.tracker import CompletenessSpec
-from slackwater.spark.runtime.checks import refuse_watermark, require_columns, require_stream, require_timestamps
+from slackwater.spark.runtime.checks import (
+    WATERMARK_POLICY,
+    refuse_max_policy,
+    refuse_watermark,
+    require_columns,
+    require_stream,
+    require_timestamps,
+)
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import mailbox_for
+from slackwater.spark.runtime.row_flow import row_flow
 from slackwater.spark.runtime.settings import Setting, setting
 
 
@@ -28,8 +36,12 @@ def new_promise(
     method: str | Method | None,
     location: str | None,
     numeric_order: bool = False,
+    scans: int | None = 1,
 ) -> CompletenessSpec:
-    """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option."""
+    """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option.
+
+    ``scans`` is how often the plan above will read the stream; None if it leaves out rows before they are counted.
+    """
     sources = [source] if isinstance(source, str) else list(source or [])
     require_stream(events, "events")
     require_columns(events, event_time=event_time, arrival=arrival)
@@ -38,6 +50,7 @@ def new_promise(
     require_timestamps(events, event_time=event_time, arrival=arrival)
     refuse_watermark(events)
     spark = events.sparkSession
+    refuse_max_policy(spark.conf.get(WATERMARK_POLICY, None))
     listener = listener_of(spark)
     chosen_name = listener.handler(CompletenessHandler).fresh_name(event_time) if name is None else name
     spec = CompletenessSpec(
@@ -48,6 +61,7 @@ def new_promise(
         sources,
         mailbox_for(spark, chosen_name, location),
         numeric_order,
+        None if scans is None else row_flow(events, scans),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
     listener.add(CompletenessHandler, spec)

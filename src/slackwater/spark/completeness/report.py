@@ -69,10 +69,7 @@ class CompletenessReport:
             f"  ledger      {ledger.input:,} rows = {ledger.on_time:,} on time + {ledger.late:,} late"
             f" + {ledger.shed:,} shed + {ledger.invalid:,} invalid",
         ]
-        if ledger.unreported_batches:
-            lines.append(
-                f"  unreported  {ledger.unreported_batches} batches committed just before a crash, in no count"
-            )
+        lines += [f"  not exact   {reason}" for reason in ledger.why]
         return "\n".join([*lines, *series_lines(self.series)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from slackwater.control.ledger import Ledger
 from slackwater.control.policy import LiveClock, Policy
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.histogram import Cells
+from slackwater.spark.runtime.row_flow import RowFlow
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.point import Lateness
@@ -29,7 +31,8 @@ _COARSE_FROM_ROWS = 100_000
 class CompletenessSpec:
     """A completeness promise as it was made on a DataFrame.
 
-    ``numeric_order``: the stream is ordered by a number, so silence does not mean that time passes.
+    ``numeric_order``: the stream is ordered by a number, so silence does not mean that time passes. ``flow`` says which
+    rows of the sources reach the promise; None if that is not known.
     """
 
     name: str
@@ -39,6 +42,12 @@ class CompletenessSpec:
     sources: list[str]
     mailbox: Mailbox
     numeric_order: bool = False
+    flow: RowFlow | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the promise keeps its files."""
+        return self.mailbox.folder
 
     def new_controller(self) -> DisorderController:
         """A controller that has learned nothing yet; refuses an unknown method or option."""
@@ -55,7 +64,8 @@ class BatchObservation:
     ``reported_at_ms`` the time at which it was planned, ``took_ms`` how long it took from then to its commit,
     ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen and ``decided_at_ms`` that of the decision
     (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
-    ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source.
+    ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source. ``misread``: the
+    rows were not read exactly once, as far as one can tell.
     """
 
     batch_id: int
@@ -71,6 +81,7 @@ class BatchObservation:
     decided_at_ms: float | None = None
     began_ms: float | None = None
     took_ms: float = 0.0
+    misread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +164,7 @@ class CompletenessTracker:
         late = 0 if observed.heartbeat_ms is None else cells.below
         if observed.heartbeat_ms is not None:
             self.controller.raise_to(observed.heartbeat_ms)
-        self.ledger += Ledger(on_time=rows - late, late=late, invalid=cells.invalid)
+        self.ledger += Ledger(rows - late, late, invalid=cells.invalid, misread_batches=int(observed.misread))
         cause, lateness, sources = self._learn_rows(observed, late) if rows else ("no rows", None, ())
         if observed.source_heartbeats_ms:
             cause = self._learn_source_heartbeats(observed.source_heartbeats_ms)
@@ -285,13 +296,13 @@ class CompletenessTracker:
 
     def checkpoint_state(self) -> dict[str, Any]:
         """What goes into Spark's checkpoint beside the heartbeat."""
-        return {"batch": self.last_batch, "ledger": self.ledger.as_json()}
+        return {"batch": self.last_batch, "ledger": self.ledger.counts()}
 
     def snapshot(self) -> dict[str, Any]:
         """Everything needed to continue after a restart, as JSON."""
         return {
             "batch": self.last_batch,
-            "ledger": self.ledger.as_json(),
+            "ledger": self.ledger.counts(),
             "controller": self.controller.snapshot(),
             "waited_row_ms": self._waited_row_ms,
             "waited_rows": self._waited_rows,

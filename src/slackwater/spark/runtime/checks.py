@@ -10,6 +10,7 @@ from pyspark.sql.types import DataType, NumericType, TimestampType
 from slackwater.errors import InvalidStream, PromiseConflict
 
 _WATERMARK_METADATA = "spark.watermarkDelayMs"
+WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 
 def require_stream(df: Any, what: str) -> None:
@@ -57,4 +58,19 @@ def refuse_watermark(df: DataFrame) -> None:
             "second-watermark",
             "the DataFrame has a watermark already, and Spark would take the smaller of the two",
             "leave out withWatermark (or the first with_drop_ratio)",
+        )
+
+
+def refuse_max_policy(policy: str | None) -> None:
+    """Refuse the policy under which the watermark of a query with several streams is that of the most advanced one.
+
+    Spark would drop rows of the others that their promises count as on time.
+    """
+    if policy is not None and policy.lower() == "max":
+        raise PromiseConflict(
+            "watermark-policy",
+            f"{WATERMARK_POLICY}={policy}: Spark would drop rows by the highest heartbeat of the query, "
+            "also rows that are on time by their own",
+            "set it to min before the promise is made and the query starts; it is stored in the checkpoint, "
+            "so a query that ran under max needs a new one",
         )

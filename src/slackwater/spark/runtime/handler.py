@@ -24,6 +24,10 @@ class NamedSpec(Protocol):
     def name(self) -> str:
         """The promise's name, unique within its kind and session."""
 
+    @property
+    def folder(self) -> Path:
+        """Where the promise keeps its files."""
+
 
 class PromiseReport(Protocol):
     """What ``report`` says about one promise."""
@@ -87,6 +91,10 @@ class PromiseHandler(ABC, Generic[Spec]):
     def add(self, spec: Spec) -> None:
         """Take charge of a promise; a later one of the same name replaces it."""
         self._specs[spec.name] = spec
+
+    def folders(self) -> set[Path]:
+        """The folders of all promises."""
+        return {spec.folder for spec in self._specs.values()}
 
     def fresh_name(self, base: str) -> str:
         """``base-1``, ``base-2``, …: the first name that no promise of this kind has."""

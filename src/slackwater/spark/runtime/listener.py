@@ -20,6 +20,7 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.streaming.query import StreamingQueryManager
 
+from slackwater.errors import PromiseConflict
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
 from slackwater.spark.runtime.java_names import remember_java_names
 from slackwater.spark.runtime.progress import parse_ms
@@ -58,9 +59,17 @@ class PromiseListener(StreamingQueryListener):
             return created
 
     def add(self, kind: type[PromiseHandler[Any]], spec: Any) -> None:
-        """Put a promise in the charge of its handler."""
+        """Put a promise in the charge of its handler; refuses one whose folder is that of a promise of another kind."""
         handler = self.handler(kind)
         with self._changed:
+            for other in self._handlers:
+                if other is not handler and spec.folder in other.folders():
+                    raise PromiseConflict(
+                        "name-taken",
+                        f"there is a promise of {other.kind} named {spec.name!r} already, and both would keep their "
+                        f"files in {spec.folder}",
+                        "give one of them another name with name=",
+                    )
             handler.add(spec)
 
     def add_results(self, promise: str, results: ResultRows) -> None:

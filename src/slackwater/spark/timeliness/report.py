@@ -91,6 +91,7 @@ class TimelinessReport:
                 f"  backlog     {'unknown' if self.backlog_rows is None else f'{self.backlog_rows:,.0f} rows'}",
                 f"  shed        {percent(self.shed_ratio)} now, {percent(self.loss_ratio)} of all rows{self._chosen()}",
                 f"  ledger      {self.ledger.input:,} rows = {self.ledger.on_time:,} kept + {self.ledger.shed:,} shed",
+                *(f"  not exact   {reason}" for reason in self.ledger.why),
                 *series_lines(self.series),
             ]
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from slackwater.control.choice import Law
@@ -29,6 +30,11 @@ class TimelinessSpec:
     mailbox: Mailbox
     limits: tuple[str, ...] = ()
     shed_by: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the promise keeps its files."""
+        return self.mailbox.folder
 
     def new_controller(self) -> MicroBatchController:
         """A controller that has learned nothing yet; refuses an unknown law or option."""

@@ -155,6 +155,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         method=_method(plan, events.sparkSession, options),
         location=options.location,
         numeric_order=numeric_order,
+        scans=None if plan.window.heartbeat is not None else 2 if plan.late is Late.ROWS else 1,
     )
 
 

@@ -39,25 +39,25 @@ class ReportWait:
 
     def newest_offer(self, epoch: str) -> Offer | None:
         """The offer after the report of the micro-batch that has just ended; the first call of a run does not wait."""
-        offer = self._mailbox.read_offer()
+        offer = self._mailbox.read_offer(epoch)
         if self._awaited is not None:
             self._awaited += 1
             until_s = time.monotonic() + _LONGEST_S
-            while not self._has_come(offer, epoch) and time.monotonic() < until_s:
+            while not self._has_come(offer) and time.monotonic() < until_s:
                 time.sleep(_POLL_S)
-                offer = self._mailbox.read_offer()
-        batch = _batch(offer, epoch)
+                offer = self._mailbox.read_offer(epoch)
+        batch = _batch(offer)
         self._missed = self._awaited is not None and batch < self._awaited
         self._awaited = batch if self._awaited is None else max(batch, self._awaited)
         self._reported = batch
         return offer
 
-    def _has_come(self, offer: Offer | None, epoch: str) -> bool:
+    def _has_come(self, offer: Offer | None) -> bool:
         assert self._awaited is not None
-        batch = _batch(offer, epoch)
+        batch = _batch(offer)
         return batch >= self._awaited or (self._missed and batch == self._reported)
 
 
-def _batch(offer: Offer | None, epoch: str) -> int:
+def _batch(offer: Offer | None) -> int:
     """The last micro-batch of the query that the offer knows; -1 if it knows none."""
-    return -1 if offer is None or epoch not in offer.queries else int(offer.queries[epoch]["batch"])
+    return -1 if offer is None else int(offer.state["batch"])

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from slackwater.spark.worker.sampling import sampling_start_us
+from slackwater.units import MS_US
+
 UNKNOWN_US = -9_000_000_000_000_000_000
 """A time that is not known yet."""
 NEVER_US = (1 << 63) - 1
@@ -30,6 +33,32 @@ class ControlLine:
     sample_from_us: int = NEVER_US
     chosen_at_us: int = UNKNOWN_US
     decided_at_us: int = UNKNOWN_US
+
+    @classmethod
+    def for_batch(
+        cls,
+        heartbeat_ms: int | None,
+        clock_ms: int | None = None,
+        sample_cells: bool = False,
+        chosen_at_ms: int | None = None,
+        decided_at_ms: int | None = None,
+    ) -> ControlLine:
+        """The line under which a micro-batch runs; without a heartbeat no row is late.
+
+        The histogram's reference is the heartbeat, or ``clock_ms`` while there is none.
+
+        >>> ControlLine.for_batch(None) == ControlLine()
+        True
+        """
+        heartbeat_us = None if heartbeat_ms is None else heartbeat_ms * MS_US
+        reference_ms = clock_ms if heartbeat_ms is None else heartbeat_ms
+        return cls(
+            UNKNOWN_US if heartbeat_us is None else heartbeat_us,
+            UNKNOWN_US if reference_ms is None else reference_ms * MS_US,
+            sampling_start_us(heartbeat_us) if sample_cells else NEVER_US,
+            UNKNOWN_US if chosen_at_ms is None else chosen_at_ms * MS_US,
+            UNKNOWN_US if decided_at_ms is None else decided_at_ms * MS_US,
+        )
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> ControlLine:
@@ -63,10 +92,10 @@ class ControlLine:
         return cls(*map(int, text.split()))
 
     @classmethod
-    def position(cls, name: str) -> int:
-        """Where a field begins in the line, counted from 1 as SQL's ``substring`` does.
+    def position(cls, number: int) -> int:
+        """Where a number begins in the line, counted from 1 as SQL's ``substring`` does.
 
-        >>> [ControlLine.position(field.name) for field in fields(ControlLine)]
+        >>> [ControlLine.position(number) for number in range(5)]
         [1, 22, 43, 64, 85]
         """
-        return 1 + [field.name for field in fields(cls)].index(name) * (WIDTH + 1)
+        return 1 + number * (WIDTH + 1)

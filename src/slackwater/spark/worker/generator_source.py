@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 )
 
 from slackwater.errors import InvalidOption
+from slackwater.spark.worker.data_sources import register_source
 
 FORMAT = "slackwater_generator"
 SCHEMA = "ts timestamp, arrived timestamp, sensor int, value double"
@@ -194,6 +195,6 @@ def read_batch(spark: SparkSession, readings: Readings) -> DataFrame:
 def _load(spark: SparkSession, readings: Readings, streaming: bool) -> DataFrame:
     if readings.shape not in SHAPES:
         raise InvalidOption("unknown-shape", f"unknown shape {readings.shape!r}", f"use one of: {', '.join(SHAPES)}")
-    spark.dataSource.register(GeneratorSource)
+    name = register_source(spark, GeneratorSource)
     options = {field.name: str(getattr(readings, field.name)) for field in fields(readings)}
-    return (spark.readStream if streaming else spark.read).format(FORMAT).options(**options).load()
+    return (spark.readStream if streaming else spark.read).format(name).options(**options).load()

@@ -16,11 +16,10 @@ from pyspark.sql.types import StructType
 from slackwater.control.policy import Policy
 from slackwater.errors import PromiseConflict
 from slackwater.spark.worker.available_now import ReportWait, SupportsTriggerAvailableNow
-from slackwater.spark.worker.control_line import UNKNOWN_US
-from slackwater.spark.worker.driver_link import ControlMessage, DriverLink
+from slackwater.spark.worker.control_line import ControlLine
+from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
-from slackwater.units import MS_US
 
 FORMAT = "slackwater_heartbeats"
 BELOW_MS = 1
@@ -28,7 +27,7 @@ BELOW_MS = 1
 
 
 class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Chooses the heartbeat by the offered policy whenever Spark plans a micro-batch, and writes the control row.
+    """Chooses the heartbeat by the offered policy whenever Spark plans a micro-batch, and writes the control line.
 
     It runs beside the driver in a process of its own, once per query. It emits a row only when the heartbeat has risen.
     A run of ``Trigger.AvailableNow`` ends: without rows there is no new policy, and each policy raises it once.
@@ -38,19 +37,19 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
     :param column: the event-time column.
     :param state: what the query's state is made of. It is kept in the offsets: a checkpoint with another value is
         refused, because Spark itself compares only the columns of the state.
-    :param driver: the socket of the driver, if it keeps the control row; else micro-batches read the file.
+    :param driver: the driver's identity, if micro-batches ask it for their control lines; else they read a file.
     """
 
     def __init__(
         self, folder: str, columns: list[str], column: str, state: dict[str, str], driver: str | None = None
     ) -> None:
         self._mailbox = Mailbox(Path(folder))
-        self._driver = None if driver is None else DriverLink(driver)
+        self._driver = driver
+        self._row_file = ControlRowFile(Path(folder)) if driver is None else None
         self._columns = columns
         self._column = column
         self._state = state
-        self._announced = False
-        self._used_policies: dict[str, Policy] | None = None
+        self._used_policy: Policy | None = None
         self._judging: HeartbeatOffset | None = None
         self._report_wait: ReportWait | None = None
 
@@ -58,23 +57,22 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         self._report_wait = ReportWait(self._mailbox)
 
     def initialOffset(self) -> dict[str, Any]:
-        if self._mailbox.reset_unless_live():
-            self._tell_driver(reset=True)
-        return HeartbeatOffset(uuid.uuid4().hex, state=self._state).as_json()
+        start = HeartbeatOffset(uuid.uuid4().hex, state=self._state)
+        self._write_control(start, None)
+        return start.as_json()
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
         at = HeartbeatOffset.from_json(start)
         self._refuse_other_state(at)
         wait = self._report_wait
-        offer = self._mailbox.read_offer() if wait is None else wait.newest_offer(at.epoch)
-        chosen = None if offer is None else offer.heartbeat_for(at.epoch, time.time() * 1000.0)
+        offer = self._mailbox.read_offer(at.epoch) if wait is None else wait.newest_offer(at.epoch)
+        chosen = None if offer is None else offer.heartbeat_at(time.time() * 1000.0)
         # What was read for the micro-batch before this one is the watermark now: it judges the rows.
         self._write_control(at, chosen)
-        self._tell_driver()
         # A policy is used once: its heartbeat would go on rising with the clock, and each rise is a micro-batch.
-        if offer is None or chosen is None or offer.policies == self._used_policies:
+        if offer is None or chosen is None or offer.policy == self._used_policy:
             return iter([]), start
-        self._used_policies, self._judging = offer.policies, chosen
+        self._used_policy, self._judging = offer.policy, chosen
         if not chosen.rises_above(at):
             return iter([]), start
         return self._rows(chosen), {**chosen.as_json(), "state": self._state}
@@ -82,7 +80,9 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         before, after = HeartbeatOffset.from_json(start), HeartbeatOffset.from_json(end)
         self._refuse_other_state(before)
-        self._write_control(before, None)
+        # A micro-batch is repeated. If the folder was lost, the listener still learns which promise it is under.
+        if not self._mailbox.control.has(before.epoch):
+            self._mailbox.control.write(before.epoch, ControlLine.for_batch(before.heartbeat_ms))
         return self._rows(after) if after.rises_above(before) else iter([])
 
     def _refuse_other_state(self, start: HeartbeatOffset) -> None:
@@ -95,25 +95,19 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
                     "start it as it was, or with a checkpoint of its own",
                 )
 
-    def _write_control(self, start: HeartbeatOffset, offer: HeartbeatOffset | None) -> None:
-        """Keep the control row at or above the watermark; queries that share a promise share the highest heartbeat."""
-        if not self._announced:
-            self._mailbox.announce(start.epoch)
-            self._announced = True
-        line = self._mailbox.read_control()
+    def _write_control(self, start: HeartbeatOffset, chosen: HeartbeatOffset | None) -> None:
+        """Put the control line in force before Spark plans the micro-batch: its heartbeat is the watermark."""
         judging = start if self._judging is None else self._judging
-        chosen = (judging.clock_ms, judging.decided_at_ms)
-        sample_cells = offer is not None and offer.sample_cells
-        if start.heartbeat_ms is not None:
-            highest_ms = max(start.heartbeat_ms, line.heartbeat_us // MS_US)
-            self._mailbox.write_control(highest_ms, None, sample_cells, *chosen)
-        elif line.heartbeat_us <= UNKNOWN_US and offer is not None:
-            self._mailbox.write_control(None, offer.clock_ms, sample_cells, *chosen)
-
-    def _tell_driver(self, reset: bool = False) -> None:
-        """Put the control row in force before Spark plans the micro-batch."""
-        if self._driver is not None:
-            self._driver.put(ControlMessage(str(self._mailbox.folder), self._mailbox.read_control(), reset))
+        line = ControlLine.for_batch(
+            start.heartbeat_ms,
+            None if chosen is None else chosen.clock_ms,
+            sample_cells=chosen is not None and chosen.sample_cells,
+            chosen_at_ms=judging.clock_ms,
+            decided_at_ms=judging.decided_at_ms,
+        )
+        if self._row_file is not None:
+            self._row_file.write(line)
+        self._mailbox.control.write(start.epoch, line, self._driver)
 
     def _rows(self, offset: HeartbeatOffset) -> Iterator[tuple[Any, ...]]:
         assert offset.heartbeat_ms is not None

@@ -1,0 +1,43 @@
+"""Which rows of a query's sources reach a promise, found in the plan when the promise is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+_STREAMS = {"StreamingRelation", "StreamingRelationV2"}
+_KEEPING = {*_STREAMS, "Project", "SubqueryAlias", "View", "Union", "CollectMetrics", "Repartition"}
+"""Operators that neither remove rows nor add any."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFlow:
+    """How the rows of the sources reach a promise.
+
+    ``sources`` is the number of streams below it. ``keeps_rows``: all their rows reach it, and no others. ``scans`` is
+    how often the plan above reads them.
+    """
+
+    sources: int
+    keeps_rows: bool
+    scans: int = 1
+
+
+def row_flow(events: DataFrame, scans: int = 1) -> RowFlow | None:
+    """The flow of rows up to ``events``; None where the plan cannot be read (Spark Connect)."""
+    frame: Any = events
+    try:
+        names = list(_node_names(frame._jdf.queryExecution().analyzed()))
+    except Exception:
+        return None
+    return RowFlow(sum(name in _STREAMS for name in names), set(names) <= _KEEPING, scans)
+
+
+def _node_names(plan: Any) -> Iterator[str]:
+    yield str(plan.nodeName())
+    children = plan.children()
+    for number in range(children.size()):
+        yield from _node_names(children.apply(number))

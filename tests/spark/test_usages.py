@@ -1,0 +1,274 @@
+"""Ordinary usages of a promise: each is right, or refused before a row is lost. docs/usages.md lists them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+import slackwater as sw
+from slackwater.control.ledger import Ledger
+from slackwater.errors import PromiseConflict
+from slackwater.watching.metrics import MEASURES
+from slackwater.watching.page_html import headline
+from tests.helpers.controllers import Trailing
+from tests.helpers.harness import FileStream, batches, collected, promise_of, same_rows, settle, start
+from tests.helpers.judged import counts_of_closed_windows, late_ids
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
+MADE = batches(seed=11, count=4)
+ROWS = sum(map(len, MADE))
+
+
+@contextmanager
+def settings(spark: SparkSession, **values: str) -> Iterator[None]:
+    """Settings of the session, by the part of the name after ``spark.sql.``, for a while."""
+    keys = {f"spark.sql.{name.replace('__', '.')}": value for name, value in values.items()}
+    before = {key: spark.conf.get(key, None) for key in keys}
+    for key, value in keys.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> FileStream:
+    """A stream without rows."""
+    return FileStream(spark, tmp_path / "in")
+
+
+def feed(query: StreamingQuery, stream: FileStream) -> None:
+    """Let the query read the stream, every micro-batch under the heartbeat decided from the one before."""
+    for batch in MADE:
+        stream.put(batch)
+        settle(query)
+
+
+def promised(stream: FileStream, name: str | None = None, wait_ms: float = 3000.0, **options: Any) -> DataFrame:
+    method = sw.Method(Trailing.name, wait_ms=wait_ms)
+    return sw.with_drop_ratio(stream.read_stream(), "ts", "5%", arrival="arrived", name=name, method=method, **options)
+
+
+def test_the_highest_of_several_watermarks_is_refused(stream: FileStream, tmp_path: Path) -> None:
+    """The setting is read when the promise is made, and again when the query is planned."""
+    spark = stream.spark
+    stream.put(MADE[0])
+    left, right = promised(stream), promised(stream, wait_ms=9000.0).withColumnsRenamed({"ts": "ts2", "id": "id2"})
+    joined = left.join(right.select("ts2", "id2"), left.id == right.id2)
+    with settings(spark, streaming__multipleWatermarkPolicy="max"):
+        with pytest.raises(PromiseConflict, match=r"\[watermark-policy\] .*=max.*set it to min"):
+            promised(stream)
+        query = start(joined, tmp_path)
+        with pytest.raises(StreamingQueryException, match=r"\[watermark-policy\]"):
+            query.processAllAvailable()
+    assert query.lastProgress is None, "no micro-batch was committed"
+
+
+Deliver = Callable[[DataFrame], None]
+
+
+def write(batch: DataFrame) -> None:
+    batch.write.mode("overwrite").format("noop").save()
+
+
+def write_and_show(batch: DataFrame) -> None:
+    write(batch)
+    batch.limit(6).collect()  # as show() does
+
+
+def look_and_write(batch: DataFrame) -> None:
+    if not batch.isEmpty():
+        write(batch)
+
+
+def persist_and_use_twice(batch: DataFrame) -> None:
+    batch.persist()
+    write_and_show(batch)
+    batch.unpersist()
+
+
+def in_foreach_batch(events: DataFrame, stream: FileStream, deliver: Deliver) -> StreamingQuery:
+    """Feed a query whose micro-batches go to ``deliver``."""
+    writer = events.writeStream.foreachBatch(lambda batch, _number: deliver(batch))
+    query = writer.option("checkpointLocation", str(stream.folder.parent / "checkpoint")).start()
+    feed(query, stream)
+    return query
+
+
+@pytest.mark.parametrize("deliver", [write, persist_and_use_twice])
+def test_foreach_batch_that_reads_a_batch_once(deliver: Deliver, stream: FileStream) -> None:
+    query = in_foreach_batch(promised(stream), stream, deliver)
+    progress, ledger = query.recentProgress, promise_of(query).ledger
+    query.stop()
+    late = len(late_ids(progress, MADE, stateless=True))
+    assert late and (ledger.on_time, ledger.late) == (ROWS - late, late)
+    # Before Spark 4.3 a batch that is used twice may have been counted twice.
+    assert ledger.exact or (deliver is persist_and_use_twice and stream.spark.version < "4.3")
+
+
+@pytest.mark.parametrize("deliver", [write_and_show, look_and_write])
+def test_foreach_batch_that_reads_a_batch_twice_is_said(deliver: Deliver, stream: FileStream) -> None:
+    """Without state Spark reads the source again for each use, and nothing says how much of it."""
+    query = in_foreach_batch(promised(stream, name=f"twice-{deliver.__name__}"), stream, deliver)
+    report = sw.report(query)
+    query.stop()
+    assert report.ledger.misread_batches == len(MADE) and not report.ledger.exact
+    (why,) = report.as_json()["ledger"]["why"]
+    assert f"{len(MADE)} micro-batches were read in part or more than once" in why
+    assert f"not exact   {why}" in str(report)
+    (series,) = (promise.series for promise in report.completeness)
+    assert series is not None
+    metrics = {measure.name: list(measure.read(series)) for measure in MEASURES}
+    assert metrics["slackwater_ledger_exact"] == [((), 0.0)]
+    assert metrics["slackwater_misread_batches"] == [((), float(len(MADE)))]
+    assert f"The ledger is not exact: {why}" in html.unescape(headline(series, 0.0))
+
+
+def test_foreach_batch_with_state_may_use_a_batch_twice(stream: FileStream) -> None:
+    counts = promised(stream).groupBy(F.window("ts", "5 seconds"), "sensor").count()
+    query = in_foreach_batch(counts, stream, write_and_show)
+    progress, ledger = query.recentProgress, promise_of(query).ledger
+    query.stop()
+    late = len(late_ids(progress, MADE))
+    assert ledger == Ledger(on_time=ROWS - late, late=late) and ledger.exact
+
+
+def test_late_rows_in_foreach_batch(stream: FileStream) -> None:
+    """The plan reads the source twice by itself, which is no reason for doubt."""
+    sw.stream("LateRows", stream.read_stream(), event_time="ts")
+    text = "SELECT COUNT(*) AS n FROM LateRows [RANGE 5 seconds SLIDE 5 seconds ARRIVAL arrived LATE ROWS]"
+    method = sw.Method(Trailing.name, wait_ms=3000.0)
+    query = in_foreach_batch(sw.sql(stream.spark, text, method=method), stream, write)
+    progress, ledger = query.recentProgress, promise_of(query).ledger
+    query.stop()
+    late = len(late_ids(progress, MADE))
+    assert late and ledger == Ledger(on_time=ROWS - late, late=late)
+
+
+def counted(events: DataFrame) -> DataFrame:
+    return events.groupBy(F.window("ts", "5 seconds"), "sensor").count()
+
+
+def is_right(query: StreamingQuery, stream: FileStream, found: DataFrame) -> None:
+    """Stop a query of ``counted`` and compare its windows and ledger with a batch job's."""
+    progress, ledger = query.recentProgress, promise_of(query).ledger
+    query.stop()
+    same_rows(found, counts_of_closed_windows(progress, MADE, stream.read_batch()))
+    late = len(late_ids(progress, MADE))
+    assert found.count() and late
+    assert ledger == Ledger(on_time=ROWS - late, late=late)
+
+
+def test_a_new_session(stream: FileStream, tmp_path: Path) -> None:
+    """A session of its own beside the first one, with a promise of the same name in the same folder."""
+    sources = {"first": stream, "second": FileStream(stream.spark.newSession(), tmp_path / "in-second")}
+    running = {}
+    for name, source in sources.items():
+        events = promised(source, name="same", location=str(tmp_path / "promises"))
+        running[name] = start(counted(events), tmp_path / name)
+        feed(running[name], source)
+    for name, source in sources.items():
+        is_right(running[name], source, collected(stream.spark, tmp_path / name))
+
+
+def test_a_table_as_sink(stream: FileStream, tmp_path: Path) -> None:
+    writer = counted(promised(stream)).writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.option("path", str(tmp_path / "out")).toTable("promised_counts")
+    try:
+        feed(query, stream)
+        is_right(query, stream, stream.spark.table("promised_counts"))
+    finally:
+        query.stop()
+        stream.spark.sql("DROP TABLE promised_counts")
+
+
+def test_a_union_with_itself(stream: FileStream, tmp_path: Path) -> None:
+    """Every row is in the result twice, and read and counted once."""
+    events = promised(stream)
+    query = start(counted(events.union(events)), tmp_path)
+    feed(query, stream)
+    found = collected(stream.spark, tmp_path).withColumn("count", (F.col("count") / 2).cast("bigint"))
+    is_right(query, stream, found)
+
+
+def test_a_join_with_itself(stream: FileStream, tmp_path: Path) -> None:
+    events = promised(stream, wait_ms=30_000.0)
+    joined = events.alias("a").join(events.alias("b"), F.expr("a.id = b.id AND a.ts = b.ts")).select("a.id", "a.ts")
+    query = start(joined, tmp_path)
+    feed(query, stream)
+    ledger = promise_of(query).ledger
+    query.stop()
+    assert ledger == Ledger(on_time=ROWS)
+    same_rows(collected(stream.spark, tmp_path), stream.read_batch().select("id", "ts"))
+
+
+def test_without_micro_batches_that_have_no_data(stream: FileStream, tmp_path: Path) -> None:
+    """Windows close with the next rows or the next heartbeat, and hold the same rows."""
+    with settings(stream.spark, streaming__noDataMicroBatches__enabled="false"):
+        query = start(counted(promised(stream)), tmp_path)
+        feed(query, stream)
+    is_right(query, stream, collected(stream.spark, tmp_path))
+
+
+ROCKSDB = {
+    "streaming__stateStore__providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "streaming__stateStore__rocksdb__changelogCheckpointing__enabled": "true",
+}
+
+
+def test_state_in_rocksdb_with_changelog(stream: FileStream, tmp_path: Path) -> None:
+    """Two runs from one checkpoint."""
+    progress: list[Any] = []
+    with settings(stream.spark, **ROCKSDB):
+        for puts in (MADE[:2], MADE[2:]):
+            query = start(counted(promised(stream, name="in-rocksdb")), tmp_path)
+            for batch in puts:
+                stream.put(batch)
+                settle(query)
+            progress += query.recentProgress
+            ledger = promise_of(query).ledger
+            query.stop()
+    same_rows(collected(stream.spark, tmp_path), counts_of_closed_windows(progress, MADE, stream.read_batch()))
+    late = len(late_ids(progress, MADE))
+    assert late and ledger == Ledger(on_time=ROWS - late, late=late)
+
+
+def test_one_name_for_two_kinds_of_promise_is_refused(stream: FileStream) -> None:
+    slow = sw.with_max_delay(stream.read_stream(), "2 seconds", name="one-name")
+    with pytest.raises(PromiseConflict, match=r"\[name-taken\] .*timeliness named 'one-name'.*another name"):
+        sw.with_drop_ratio(slow, "ts", "5%", name="one-name")
+
+
+def test_continuous_processing_is_refused_by_spark(stream: FileStream, tmp_path: Path) -> None:
+    writer = promised(stream).writeStream.format("console").trigger(continuous="1 second")
+    with pytest.raises(AnalysisException, match="Continuous processing does not support EventTimeWatermark"):
+        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+
+
+def test_real_time_mode_is_refused_by_spark(stream: FileStream, tmp_path: Path) -> None:
+    """The heartbeat source is none that real-time mode takes: the query fails when it opens its sources."""
+    if stream.spark.version < "4.3":
+        pytest.skip("this Spark has no such trigger in Python")
+    stream.put(MADE[0])
+    trigger: dict[str, Any] = {"realTime": "5 minutes"}
+    writer = promised(stream).writeStream.format("console").outputMode("update").trigger(**trigger)
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    with pytest.raises(StreamingQueryException, match="STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"):
+        query.awaitTermination()
+    assert query.lastProgress is None, "no micro-batch was committed"
