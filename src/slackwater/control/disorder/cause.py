@@ -10,6 +10,7 @@ _TEXTS = {
     "budget": "held: budget spent",
     "after-stall": "held: back after a stall",
     "source-behind": "held: source {source} is behind",
+    "source-silent": "held: source {source} is silent",
     "max-wait": "max_wait",
     "min-wait": "min_wait",
     "held": "held: the method asks for a longer wait",

@@ -48,7 +48,7 @@ USUAL_WAITS = 100.0
 _FORMAT = 3
 """The format of snapshots. From a snapshot of another format only the budget is resumed."""
 _NUMBERS = (
-    *("_start", "_now", "_front", "_wait", "_usual", "_probe"),
+    *("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe"),
     *("_gap", "_stalled_at", "_stalled_until", "_reference"),
 )
 """The attributes that a snapshot lists under ``numbers``, in this order."""
@@ -65,7 +65,7 @@ class BudgetedQuantile:
     counts. The heartbeat is the lower of that and the one behind the front: a pipeline that falls behind moves its
     front, and a steady one has both in the same place.
 
-    With sources, the fronts of those that are behind limit the heartbeat further.
+    With sources, the fronts of those that are behind or silent limit the heartbeat further.
 
     Costs about 300 µs per batch and constant memory, plus a few numbers per source. When rows suddenly come later than
     ever before, rows are lost until the method notices.
@@ -102,6 +102,7 @@ class BudgetedQuantile:
         self._candidates: Floats = np.zeros(0)
         self._probe = UNKNOWN
         self._losses: Floats = np.zeros(0)
+        self._last = UNKNOWN
 
     def observe(self, batch: Batch) -> None:
         """Learn from a batch whose late rows have been counted."""
@@ -244,6 +245,7 @@ class BudgetedQuantile:
         self._new_sources = None
         limited = self._limit_by_sources(self._limit_after_stall(heartbeat, now), now)
         self.rising, self.ceiling = by_clock, by_front if limited >= heartbeat else limited
+        self._last = max(self._last, limited)
         return limited
 
     def _enough_seen(self, now: float) -> bool:
@@ -284,13 +286,17 @@ class BudgetedQuantile:
         return heartbeat
 
     def _limit_by_sources(self, heartbeat: float, now: float) -> float:
-        """Lower the heartbeat to the fronts of sources that are behind, and note the cause."""
+        """Lower the heartbeat to the fronts of sources that are behind or silent, and note the cause."""
         if self._sources is None:
             return heartbeat
         balance = max(self.budget.balance, 0.0)
         front, source = self._sources.lowest_limit(now, self._wait, balance, self._usual, self.idle_after)
         if front < heartbeat:
             heartbeat, self.cause = front, Cause("source-behind", source)
+        in_force = max(heartbeat, self._last)
+        limit, source = self._sources.limit_for_silent(in_force, now, self._wait, balance, self.idle_after)
+        if limit < heartbeat:
+            heartbeat, self.cause = limit, Cause("source-silent", source)
         return heartbeat
 
     def snapshot(self) -> dict[str, Any]:
