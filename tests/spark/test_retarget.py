@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -65,8 +66,10 @@ def test_the_target_of_a_running_query_is_changed_by_call_and_by_file(
     assert delay.series is not None
     # the target of a decision holds for the micro-batches after it
     assert [point.target_s for point in delay.series.points] == [1.0, 1.0, 3.0, 5.0, 5.0, 5.0, 1.0]
-    # of six micro-batches with a delay (the first has none), two ran under 1 s, one under 3 s and three under 5 s
-    assert delay.mean_target_s == pytest.approx((2 * 1.0 + 3.0 + 3 * 5.0) / 6)
+    # of six micro-batches with a delay (the first has none), two ran under 1 s, one under 3 s and three under 5 s; on a
+    # slow machine some of their rows are shed
+    kept = np.diff([point.ledger.on_time for point in delay.series.points])
+    assert delay.mean_target_s == pytest.approx(np.average([1.0, 1.0, 3.0, 5.0, 5.0, 5.0], weights=kept))
     assert delay.kept == (delay.mean_delay_s is not None and delay.mean_delay_s <= delay.mean_target_s)
 
 

@@ -87,7 +87,13 @@ def test_no_peak_is_lost_and_every_row_is_counted_across_a_restart(
     assert len(found) >= 6
     assert np.allclose([row[2] for row in found], [exact.loc[row[1], row[0]] for row in found], rtol=1e-12)
     (report,) = sw.report(query).precision
-    assert report.as_json()["rows"] == {"input": len(rows) + 3, "used": len(rows), "out_of_order": 1, "invalid": 2}
+    assert report.as_json()["rows"] == {
+        "input": len(rows) + 3,
+        "used": len(rows),
+        "out_of_order": 1,
+        "invalid": 2,
+        "waiting": 0,
+    }
 
 
 def test_answers_during_a_blackout_and_changed_weights(spark: SparkSession, tmp_path: Path) -> None:
