@@ -70,7 +70,7 @@ def clause_tokens(text: str, start: int, end: int) -> Iterator[Token]:
 
 
 def _closing(text: str, at: int, end: int) -> int:
-    """The position after the parenthesis that closes the one at ``at``; 0 if there is none, or it is not closed."""
+    """The position after the parenthesis that closes the one at ``at``; 0 if none opens at ``at`` or it stays open."""
     depth = 0
     for found in _QUOTED_OR_PARENTHESIS.finditer(text, at, end) if text[at] == "(" else ():
         depth += {"(": 1, ")": -1}.get(found[0], 0)

@@ -54,7 +54,8 @@ class CalibrationLoops:
         :param waited: for how many ticks each was overdue for want of time. Such a deferral teaches nothing: caution
             would only add to the load. It is audited up to its deadline; ``audit_waiting`` covers the rest.
         :param by_model: which deferrals the model set; None means all of them.
-        :param outside: for some of the rows, 1 if the answer was outside its bound at a random one of so many ticks.
+        :param outside: audits some of the rows at one random tick of their deferral; takes the rows and the lengths of
+            their deferrals in ticks, and returns 1 where the answer was outside its bound then.
         """
         method = self._method
         if not method.closed_loop:

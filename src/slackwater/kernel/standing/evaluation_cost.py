@@ -11,7 +11,7 @@ from scipy import sparse
 
 Floats = NDArray[np.float64]
 
-_WEIGHTS_PER_EVALUATION = 64.0  # so many weights cost about as much as the rest of an evaluation
+_WEIGHTS_PER_EVALUATION = 64.0  # 64 weights cost about as much as the rest of an evaluation
 _LEAST_MS = 10.0  # a tick takes about a millisecond whatever is due, which would count as a cost per evaluation
 _FORGET = 0.8
 

@@ -25,7 +25,7 @@ class TickBudget:
     """Compares the time of the streams with the clock, and gives a budget while they move together.
 
     In a replay, and while a backlog is read, the time of the streams runs faster than the clock. Then the processor
-    does not limit how often queries can be evaluated, and there is no budget. There is none either without a clock.
+    does not limit how often queries can be evaluated, and the budget is infinite. It is also infinite without a clock.
 
     :param seen: pairs of the clock and the time of the streams at the last ticks of the clock, oldest first.
 
@@ -50,7 +50,7 @@ class TickBudget:
         self._seen.append((clock_ms, now_ms))
 
     def ms(self, period_ms: float) -> float:
-        """The budget, given the usual time between two micro-batches; infinite if there is none."""
+        """The budget for one micro-batch; ``period_ms`` is the usual time between two of them."""
         if len(self._seen) < 2 or not period_ms > 0.0:
             return float("inf")
         (clock_from, from_ms), (clock_to, to_ms) = self._seen[0], self._seen[-1]

@@ -171,7 +171,10 @@ def _restore_control_row(spec: CompletenessSpec, query_id: str) -> None:
 
 
 def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> tuple[int, HeartbeatOffset] | None:
-    """The position of the promise's heartbeat source and where it stood when the batch began; None if there is none."""
+    """The position of the promise's heartbeat source and its offset at the start of the batch.
+
+    None if the query does not read that source.
+    """
     for position, source in enumerate(progress.sources):
         for text in (source.startOffset, source.endOffset):
             try:

@@ -30,12 +30,13 @@ def with_source_heartbeats(plan: Plan, events: DataFrame, name: str) -> DataFram
     assert plan.window.heartbeat is not None and plan.attribute is not None
     heartbeat, attribute = quoted(plan.window.heartbeat), quoted(plan.attribute)
     carried_us, sources = _heartbeat_us(plan, heartbeat), list(plan.window.sources)
-    metrics = [F.max(carried_us).alias("heartbeat_us")]
     if sources:
         of_source = F.concat_ws(_BETWEEN, source_number(sources).cast("string"), carried_us.cast("string"))
         item = F.when(carried_us.isNotNull(), of_source)
-        metrics.append(F.call_function("approx_top_k", item, F.lit(_MOST_KEPT), F.lit(_MOST_KEPT)).alias("by_source"))
-    observed = events.observe(SOURCE_HEARTBEAT_PREFIX + name, *metrics)
+        highest = F.call_function("approx_top_k", item, F.lit(_MOST_KEPT), F.lit(_MOST_KEPT)).alias("by_source")
+    else:
+        highest = F.max(carried_us).alias("heartbeat_us")
+    observed = events.observe(SOURCE_HEARTBEAT_PREFIX + name, highest)
     return observed.where(f"{attribute} IS NOT NULL OR {heartbeat} IS NULL")
 
 
@@ -43,15 +44,15 @@ def carried_heartbeats(metrics: dict[str, Any] | None) -> dict[int | None, float
     """The highest heartbeat in milliseconds that the rows of a micro-batch carried, by source; by None without sources.
 
     >>> carried = [("7:9000", 1), ("7:2000", 3), ("8:4000", 1), (None, 5)]
-    >>> carried_heartbeats({"heartbeat_us": 9000, "by_source": carried})
+    >>> carried_heartbeats({"by_source": carried})
     {7: 9.0, 8: 4.0}
     >>> carried_heartbeats({"heartbeat_us": 9000})
     {None: 9.0}
     """
-    if metrics is None or metrics["heartbeat_us"] is None:
+    if metrics is None:
         return {}
-    if "by_source" not in metrics:
-        return {None: metrics["heartbeat_us"] / 1000.0}
+    if "heartbeat_us" in metrics:
+        return {} if metrics["heartbeat_us"] is None else {None: metrics["heartbeat_us"] / 1000.0}
     highest: dict[int | None, float] = {}
     for item, _ in metrics["by_source"] or []:
         if item is not None:
