@@ -32,7 +32,7 @@ _WINDOW_US = 1_000_000
 _TRIGGER = "1 second"
 SESSION = {
     # The demo is short: thorough compilation would take the time of the queries.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=200m",
     # Hadoop starts a process for every local file that it creates or links; these settings avoid most of them. What
     # they give up is durability, and the demo's checkpoints are deleted with it.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
