@@ -16,7 +16,7 @@ export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VEN
 endif
 
 .PHONY: demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
-        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots page-pictures demo-screen
+        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
 	@$(BIN)/slackwater demo
@@ -59,6 +59,9 @@ docs: $(READY)       ## build the documentation into site/
 
 demo-screen: setup   ## run the demo and show its last screen in README.md and docs/start.md
 	@$(BIN)/python scripts/demo_screen.py
+
+notebook: setup      ## run the notebook in examples/ and store its outputs
+	@$(BIN)/python scripts/notebook.py
 
 page-pictures: setup browser  ## run the demo and take the pictures of the live page
 	@$(BIN)/python scripts/page_pictures.py

@@ -61,12 +61,12 @@ def wait_plot() -> str:
     lateness, finite = arrivals - times, np.isfinite(waits)
     constant = float(np.quantile(lateness, 1 - PROMISE.drop_ratio))
     late = percent(int((times < heartbeats).sum()) / len(times))
-    title = f"the tutorial's recording: {late} late, 1% promised; waits {waits[finite].mean():.1f} s on average"
-    panel = Panel(title, float(arrivals[-1]), 14.0)
+    title = f"the tutorial's recording: {late} late, 1% promised; waits {waits[finite].mean():.0f} s on average"
+    panel = Panel(title, float(arrivals[-1]), 75.0)
     few, fewer = slice(None, None, 100), slice(None, None, 300)
     panel.dots("dots", "lateness of a row in 300", arrivals[fewer], lateness[fewer])
     panel.line("blue", "wait", arrivals[few], np.where(finite, waits, np.nan)[few])
-    name = f"the constant of hindsight, {constant:.1f} s"
+    name = f"the constant of hindsight, {constant:.0f} s"
     panel.line("orange", name, np.array([0.0, arrivals[-1]]), np.full(2, constant))
     return panel.svg()
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of the live page during a run of the demo: ``make page-pictures``. Needs Chromium and its driver."""
+"""Takes the pictures of the live page during the demo: ``make page-pictures``. Needs Chromium and its driver."""
 
 from __future__ import annotations
 
