@@ -78,4 +78,4 @@ def test_workers_that_cannot_import_us(
     elsewhere = str(Path(sys.base_prefix, "bin", "python3"))  # outside the virtual environment
     monkeypatch.setattr(spark.sparkContext, "pythonExec", elsewhere)
     with pytest.raises(sw.SlackwaterError, match=rf"\[workers-without-slackwater\] .*\({elsewhere}\).*PYSPARK_PYTHON="):
-        sw.with_drop_ratio(events, "ts", "1%", location=str(tmp_path))
+        sw.ordered(events, event_time="ts", drop_ratio="1%", location=str(tmp_path))
