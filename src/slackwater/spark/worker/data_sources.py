@@ -11,23 +11,28 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceRegistration
+
+from slackwater.spark.worker.source_launcher import launcher_of
 
 _TAKEN = "DATA_SOURCE_ALREADY_EXISTS"
 _PACKAGE = __name__.partition(".")[0]
 
 
-def register_source(spark: SparkSession, source: type[DataSource], *, with_code: bool = False) -> str:
+def register_source(
+    spark: SparkSession, source: type[DataSource], *, with_code: bool = False, launched: bool = True
+) -> str:
     """Make a source known to the session; the name under which the session knows it.
 
     Spark lets only one session of a driver register a name, and the others do not find it. So a session made by
     ``newSession()`` knows the source by a name with a number. ``with_code`` sends the code of the source along, so
-    that Spark's Python workers need no Slackwater to run it.
+    that Spark's Python workers need no Slackwater to run it. ``launched`` lets the launcher start it where there is one.
     """
+    registration = _registration(spark) if launched else spark.dataSource
     with code_in_pickles() if with_code else nullcontext():
         for number in itertools.count(2):
             try:
-                spark.dataSource.register(source)
+                registration.register(source)
                 break
             except AnalysisException as error:
                 if error.getCondition() != _TAKEN:
@@ -46,6 +51,26 @@ def code_in_pickles() -> Iterator[None]:
         yield
     finally:
         pickler.unregister_pickle_by_value(package)
+
+
+def _registration(spark: SparkSession) -> DataSourceRegistration:
+    """Spark's registration, with the launcher as the interpreter of its sources if there is one."""
+    launcher = launcher_of(spark)
+    if launcher is None:
+        return spark.dataSource
+    session: Any = _With(spark, sparkContext=_With(spark.sparkContext, pythonExec=str(launcher)))
+    return DataSourceRegistration(session)
+
+
+class _With:
+    """An object with some attributes replaced."""
+
+    def __init__(self, target: Any, **replaced: Any) -> None:
+        self._target = target
+        self.__dict__ |= replaced
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
 
 
 def _renamed(source: type[DataSource], name: str) -> type[DataSource]:
