@@ -26,7 +26,7 @@ def register_source(
 
     Spark lets only one session of a driver register a name, and the others do not find it. So a session made by
     ``newSession()`` knows the source by a name with a number. ``with_code`` sends the code of the source along, so
-    that Spark's Python workers need no Slackwater to run it. ``launched`` lets the launcher start it where there is one.
+    that Spark's Python workers need no Slackwater to run it. ``launched``: the launcher starts it, if there is one.
     """
     registration = _registration(spark) if launched else spark.dataSource
     with code_in_pickles() if with_code else nullcontext():
