@@ -21,7 +21,7 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 LANGUAGES = {"python", "sql", "sh", "console", "text", "yaml", "diff"}
 TESTED_ELSEWHERE = {
     "make demo": "spark/test_demo.py",
-    "make test": "",
+    "make test": "conftest.py",
     "slackwater demo": "spark/test_demo.py",
     "slackwater demo --watch": "spark/test_demo.py",
     "pip install": "test_house.py",
@@ -95,6 +95,8 @@ def run_commands(block: Block) -> None:
     for command in block.commands:
         if any(command.startswith(tested) for tested in TESTED_ELSEWHERE):
             continue
+        if written := re.match(r"slackwater generate (\S+)", command):
+            Path(written[1]).unlink(missing_ok=True)
         if re.search(r"slackwater watch(?!.*(--once|--json))", command):
             interrupt_once_it_serves(command, environment)
             continue
