@@ -57,12 +57,12 @@ def prepare() -> None:
 
 
 def _walks(key: str, value: str) -> pd.DataFrame:
-    """Three random walks with a row per minute."""
+    """Twelve random walks with a row per minute."""
     draw = np.random.default_rng(0)
     at = pd.Timestamp("2026-01-05 08:00", tz="UTC") + pd.to_timedelta(np.arange(600), unit="min")
     walks = [
         pd.DataFrame({key: f"S{n}", "ts": at.as_unit("us"), value: 100 + np.cumsum(draw.standard_normal(600))})
-        for n in range(3)
+        for n in range(12)
     ]
     return pd.concat(walks).sort_values("ts", ignore_index=True)
 
