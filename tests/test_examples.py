@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from tests.helpers.scripts import load_script
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -30,26 +27,6 @@ def test_every_example_is_tested_and_documented() -> None:
     }
     page = (EXAMPLES.parent / "docs" / "start.md").read_text()
     assert all(f"`{path.name}`" in page for path in (*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.ipynb")))
-
-
-@pytest.mark.spark
-@pytest.mark.full
-def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    ran = load_script("notebook").run_notebook(EXAMPLES / "a_promise.ipynb", tmp_path)
-    printed = "".join(output.get("text", "") for cell in ran.cells for output in cell.get("outputs", []))
-    lost = dict(re.findall(r"(guess|promise)\s+lost .*: ([\d.]+)%", printed))
-    assert "readings: DRATIO 1%" in printed and "(kept)" in printed
-    assert float(lost["promise"]) <= 1 < float(lost["guess"])
-
-
-def test_the_notebook_stores_its_outputs_and_plots() -> None:
-    cells = json.loads((EXAMPLES / "a_promise.ipynb").read_text())["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    outputs = [output for cell in code for output in cell["outputs"]]
-    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
-    assert all(cell["execution_count"] for cell in code)
-    assert not any(output["output_type"] == "error" for output in outputs)
 
 
 @pytest.mark.spark
