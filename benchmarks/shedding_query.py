@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 LEAD_S = 3.0
 _FOREVER = "1000 hours"
+_MEASURED = "measured"
 _UNWARMED_BATCHES = 2
 
 _ON_BATCH = TimelinessTracker.on_batch
@@ -59,12 +60,16 @@ class Plant:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """One run: its micro-batches, and the arrival of its rows and its end in seconds from ``start_s`` (Unix time)."""
+    """One run: its micro-batches, and the arrival of its rows and its end in seconds from ``start_s`` (Unix time).
+
+    ``measured`` has the values of the measures that ``run_law`` was given, by micro-batch.
+    """
 
     history: list[BatchOutcome]
     arrivals_s: Floats
     start_s: float
     end_s: float
+    measured: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def expensive(work: int, start_s: float, rise: CostRise = NO_RISE) -> Column:
@@ -153,17 +158,22 @@ def run_law(
     rise: CostRise = NO_RISE,
     trigger: str = "1 second",
     targets_s: dict[float, float] | None = None,
+    shed_by: str | Column | None = None,
+    measures: tuple[Column, ...] = (),
 ) -> FinishedRun:
     """Run one law on one input. The run ends two targets after the last arrival, even if rows are unprocessed.
 
-    ``targets_s`` are further targets, by the second at which they come into force.
+    ``targets_s`` are further targets, by the second at which they come into force. ``measures`` are aggregates over the
+    kept rows of each micro-batch.
     """
     folder.mkdir(parents=True)
     arrivals_s = rows_from_rates(rates)
     np.save(folder / "arrivals.npy", arrivals_s)
     start_s = time.time() + LEAD_S
     source = replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
-    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law, name=folder.name)
+    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law, name=folder.name, shed_by=shed_by)
+    if measures:
+        events = events.observe(_MEASURED, *measures)
     query = start(events, expensive(work, start_s, rise), folder, True, trigger)
     history = recorded_outcomes()
     changes = sorted((targets_s or {}).items())
@@ -175,5 +185,8 @@ def run_law(
         if sum(outcome.batch.rows for outcome in list(history)) >= len(arrivals_s):
             break
     end_s = time.time() - start_s
+    progress = query.recentProgress
     query.stop()
-    return FinishedRun([outcome for outcome in history if outcome.batch.rows], arrivals_s, start_s, end_s)
+    measured = {p.batchId: p.observedMetrics[_MEASURED].asDict() for p in progress if _MEASURED in p.observedMetrics}
+    kept = [outcome for outcome in history if outcome.batch.rows]
+    return FinishedRun(kept, arrivals_s, start_s, end_s, measured)
