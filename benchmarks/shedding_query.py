@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,15 +134,15 @@ def identify(spark: SparkSession, work: int, rows: int, folder: Path, batches: i
     return Plant(fixed_s=large_s - cost_s * rows, cost_s=cost_s)
 
 
-def recorded_outcomes() -> list[BatchOutcome]:
-    """A list to which every tracker of this process adds its outcomes from now on."""
-    outcomes: list[BatchOutcome] = []
+def recorded_outcomes() -> dict[str, list[BatchOutcome]]:
+    """The outcomes of every tracker of this process from now on, by the name of the promise."""
+    outcomes: dict[str, list[BatchOutcome]] = defaultdict(list)
     on_batch = _ON_BATCH
 
     def recording(tracker: TimelinessTracker, *observed: Any) -> BatchOutcome | None:
         outcome = on_batch(tracker, *observed)
         if outcome is not None:
-            outcomes.append(outcome)
+            outcomes[tracker.spec.name].append(outcome)
         return outcome
 
     TimelinessTracker.on_batch = recording  # type: ignore[method-assign, assignment]
@@ -175,7 +176,7 @@ def run_law(
     if measures:
         events = events.observe(_MEASURED, *measures)
     query = start(events, expensive(work, start_s, rise), folder, True, trigger)
-    history = recorded_outcomes()
+    history = recorded_outcomes()[folder.name]
     changes = sorted((targets_s or {}).items())
     while time.time() < start_s + len(rates) + 2 * target_s:
         if changes and time.time() >= start_s + changes[0][0]:
