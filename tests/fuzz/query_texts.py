@@ -1,4 +1,4 @@
-"""Query texts for fuzzing: drawn from a grammar, or made from good ones by mutation. A seed gives the same text always."""
+"""Query texts for fuzzing: drawn from a grammar, or made from good ones by mutation. A seed gives the same text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,96 @@ _COLUMNS = ("ts", "sensor", "value", "host", "at", "orderID", "store", "a", "`th
 _TABLES = ("Sensors", "Services", "Traffic", "Local", "S", "db.S", "`a b`", "(SELECT * FROM Sensors)", "range(3)")
 _NUMBERS = ("0", "1", "5", "100", "1.5", "-3", "1e9", "1e400", "9223372036854775808", "0.0000001", "٣", "1_0", "0x1F")
 _UNITS = ("seconds", "minute", "milliseconds", "tuples", "rows", "days", "weeks", "", "parsecs", "%")
-_FUNCTIONS = ("MAX", "COUNT", "SUM", "AVG", "COUNT DISTINCT", "LAST", "PERCENTILE", "abs", "reflect", "udf", "if", "max_by")
-_OPERATORS = ("+", "-", "*", "/", "AND", "OR", "=", "<=>", "<", "||", "IN", "IS", "LIKE", "BETWEEN 1 AND", "::", ":", "DIV")
-_ODD = ("'", '"', "`", "[", "]", "(", ")", ",", ";", "--", "/*", "*/", "/*+", "\\", "\x00", "\u202e", "\ufeff", "🜁", "{", "${x}")
-_ODD += ("{{x}}", "@", "#", "\r\n", "\t", ":x", "?", "->", "=>", "..", "%", "\ud800", "é", "N'x'", "r'\\'", "$$", "!", "~", "1=1")
+_FUNCTIONS = (
+    "MAX",
+    "COUNT",
+    "SUM",
+    "AVG",
+    "COUNT DISTINCT",
+    "LAST",
+    "PERCENTILE",
+    "abs",
+    "reflect",
+    "udf",
+    "if",
+    "max_by",
+)
+_OPERATORS = (
+    "+",
+    "-",
+    "*",
+    "/",
+    "AND",
+    "OR",
+    "=",
+    "<=>",
+    "<",
+    "||",
+    "IN",
+    "IS",
+    "LIKE",
+    "BETWEEN 1 AND",
+    "::",
+    ":",
+    "DIV",
+)
+_ODD = (
+    "'",
+    '"',
+    "`",
+    "[",
+    "]",
+    "(",
+    ")",
+    ",",
+    ";",
+    "--",
+    "/*",
+    "*/",
+    "/*+",
+    "\\",
+    "\x00",
+    "\u202e",
+    "\ufeff",
+    "🜁",
+    "{",
+    "${x}",
+)
+_ODD += (
+    "{{x}}",
+    "@",
+    "#",
+    "\r\n",
+    "\t",
+    ":x",
+    "?",
+    "->",
+    "=>",
+    "..",
+    "%",
+    "\ud800",
+    "é",
+    "N'x'",
+    "r'\\'",
+    "$$",
+    "!",
+    "~",
+    "1=1",
+)
 _CLAUSES = (
-    "RANGE", "SLIDE", "LANDMARK", "WATTR", "PER", "SLACK", "DRATIO", "DELAY", "AFTER WHERE", "SHED BY", "ARRIVAL", "SOURCE",
-    "HEARTBEAT", "LATE",
+    "RANGE", "SLIDE", "LANDMARK", "WATTR", "PER", "SLACK", "DRATIO", "DELAY", "AFTER WHERE", "SHED BY", "ARRIVAL",
+    "SOURCE", "HEARTBEAT", "LATE",
 )  # fmt: skip
-_TRAILING = ("WITH ERROR", "WITHIN", "CONFIDENCE", "USING", "LIMIT 3", "ORDER BY 1", "UNION ALL SELECT 1", "HAVING 1 = 1")
+_TRAILING = (
+    "WITH ERROR",
+    "WITHIN",
+    "CONFIDENCE",
+    "USING",
+    "LIMIT 3",
+    "ORDER BY 1",
+    "UNION ALL SELECT 1",
+    "HAVING 1 = 1",
+)
 MOST_REPEATS = 3000
 
 
@@ -34,10 +115,40 @@ def corpus() -> tuple[str, ...]:
 def query_text(seed: int) -> str:
     """The text of a seed: one in three from the grammar, the others mutated."""
     rng = random.Random(seed)
-    text = _query(rng, 0) if seed % 3 == 0 else rng.choice(corpus())
-    for _ in range(rng.choice((0, 1, 1, 2, 5)) if seed % 3 == 0 else rng.choice((1, 1, 2, 3, 8))):
+    if seed % 3 == 0:
+        return _query(rng, 0)
+    text = _plausible(rng) if seed % 3 == 1 else rng.choice(corpus())
+    for _ in range(rng.choice((0, 1, 2, 8))):
         text = _mutated(rng, text)
     return text
+
+
+def _plausible(rng: random.Random) -> str:
+    """A query that is mostly right."""
+    clauses = ["RANGE 5 minutes", *rng.sample(("SLIDE 1 minute", "WATTR ts", "DRATIO 1%", "SLACK 20", "ARRIVAL at"), 3)]
+    clauses += rng.sample(("DELAY 2 seconds", "SOURCE host", "LATE PANES", "LATE ROWS"), rng.randint(0, 2))
+    if "DELAY 2 seconds" in clauses:
+        clauses += rng.sample(("AFTER WHERE", "SHED BY value", "SHED BY (value * 2)"), rng.randint(0, 2))
+    calls = (
+        "MAX(value)",
+        "COUNT(*)",
+        "AVG(value + 1) AS mean",
+        "COUNT(DISTINCT host)",
+        "LAST(value)",
+        "PERCENTILE(value, 0.5)",
+    )
+    group = rng.choice(("", " GROUP BY sensor", " GROUP BY sensor, host"))
+    keys = group.removeprefix(" GROUP BY ")
+    selected = ", ".join([*([keys] if keys else []), *rng.sample(calls, rng.randint(1, 3))])
+    where = rng.choice(("", " WHERE value > 1", " WHERE sensor = 'a' AND LENGTH(host) > 2", " WHERE ts IS NOT NULL"))
+    having = rng.choice(("", "", " HAVING COUNT(*) > 3")) if group else ""
+    text = f"SELECT {selected} FROM Sensors [{' '.join(clauses)}]{where}{group}{having}"
+    if rng.random() < 0.2:
+        text = "SELECT sensor, AVG(value) FROM Sensors [WATTR ts] GROUP BY sensor WITHIN 0.5 CONFIDENCE 95%"
+        return text + rng.choice(("", " USING (k 200, order edf)", " USING (economical)"))
+    if rng.random() < 0.2:
+        return f"WITH w AS ({text}) SELECT * FROM w"
+    return text + rng.choice(("", "", " WITH ERROR"))
 
 
 def _query(rng: random.Random, depth: int) -> str:
@@ -99,12 +210,15 @@ def _expression(rng: random.Random, depth: int) -> str:
     if kind < 0.3:
         return rng.choice(_COLUMNS)
     if kind < 0.45:
-        return rng.choice((*_NUMBERS, "'x'", "NULL", "TRUE", "DATE '2024-01-01'", "INTERVAL 1 DAY", "X'1F'", "2L", "m['k']"))
+        return rng.choice(
+            (*_NUMBERS, "'x'", "NULL", "TRUE", "DATE '2024-01-01'", "INTERVAL 1 DAY", "X'1F'", "2L", "m['k']")
+        )
     inner, other = _expression(rng, depth + 1), _expression(rng, depth + 1)
     if kind < 0.65:
         function = rng.choice(_FUNCTIONS)
         tail = rng.choice(("", "", "", " FILTER (WHERE a)", " OVER (ORDER BY b)", " IGNORE NULLS"))
-        return f"{function.split()[0]}({'DISTINCT ' if ' ' in function else ''}{inner}{', ' + other if kind < 0.5 else ''}){tail}"
+        distinct, second = "DISTINCT " if " " in function else "", f", {other}" if kind < 0.5 else ""
+        return f"{function.split()[0]}({distinct}{inner}{second}){tail}"
     if kind < 0.85:
         return f"{inner} {rng.choice(_OPERATORS)} {other}"
     if kind < 0.9:
@@ -140,5 +254,7 @@ def _mutated(rng: random.Random, text: str) -> str:
         return " ".join(words)
     if change == 7:
         return text[:at]
-    repeated = rng.choice(("(", "[", "a.", "NOT ", "-", "a + ", "a, ", "(SELECT ", "CASE WHEN ", "f(", "'", "x -> ", "a[0]"))
+    repeated = rng.choice(
+        ("(", "[", "a.", "NOT ", "-", "a + ", "a, ", "(SELECT ", "CASE WHEN ", "f(", "'", "x -> ", "a[0]")
+    )
     return text[:at] + repeated * rng.choice((2, 50, MOST_REPEATS)) + text[at:]

@@ -57,8 +57,8 @@ def explain_standing(query: Query, catalog: Catalog, stream: str | None = None, 
     ``stream`` defaults to the table with a window, else to the first table. ``value`` is the value column that the
     stream was registered with, if any.
     """
-    windowed = query.windowed()
-    name = stream or (windowed[0][0] if windowed else query.tables()[0]).name
+    tables = [table for table, _ in query.windowed()] or query.tables()
+    name = stream or (tables[0].name if tables else "")  # a query without tables is refused below
     known = catalog.find(name)
     shape = standing_shape(query, name, None if known is None else list(known.columns), value)
     time = shape.time or (None if known is None else known.time) or "its time column"
