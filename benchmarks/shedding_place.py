@@ -16,7 +16,7 @@ import os
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 import numpy as np
@@ -26,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 
 import slackwater as sw
-from slackwater.control.shedding import Status, register
-from slackwater.control.shedding.laws.stateless import Stateless
+from slackwater.control.shedding.microbatch import MicroBatchController
 from slackwater.spark.command.session import local_session
+from slackwater.spark.timeliness.tracker import TimelinessSpec
 from turns import Round, SteppedQuery, take_turns
 
 SCHEMA = "id long, ts timestamp, kind int, value double, note string"
@@ -36,20 +36,22 @@ RATIOS = (0.0, 0.5, 0.9)
 PASSES = 10
 """One row in this many passes the filter."""
 BUDGETS = (0.9, 0.75, 0.5)
-"""Processor time to come down to, as shares of that of the query without a promise."""
+"""Processor time to come down to, as shares of what shedding nothing at the entry costs."""
 
 
-@register
-class FixedRatio(Stateless):
-    """Sheds the same ratio always."""
+def shed_fixed_ratios() -> None:
+    """Make every controller of this process shed the ratio in the name of its promise, such as ``entry-0.5``.
 
-    name: ClassVar[str] = "bench-fixed-ratio"
+    Under the clock of ``turns.py`` micro-batches take no time, so controllers never decide and keep this ratio.
+    """
+    made = TimelinessSpec.new_controller
 
-    def __init__(self, ratio: float = 0.0) -> None:
-        self._ratio = ratio
+    def fixed(spec: TimelinessSpec) -> MicroBatchController:
+        controller = made(spec)
+        controller.shed_ratio = float(spec.name.rpartition("-")[2])
+        return controller
 
-    def admit_per_s(self, status: Status) -> float:
-        return status.arrived_per_s * (1.0 - self._ratio)
+    TimelinessSpec.new_controller = fixed  # type: ignore[method-assign]
 
 
 @dataclass
@@ -84,12 +86,11 @@ def query(events: DataFrame, place: str, ratio: float, kind: str, work: int, fil
     """The query with its rows shed at ``place``: before the filter (``entry``), ``after`` it, or nowhere."""
     passes = predicate(kind, filter_work)
     if place != "plain":
-        law = sw.Law(FixedRatio.name, ratio=ratio)
         name = f"{place}-{ratio:g}"
         if place == "entry":
-            events = sw.with_max_delay(events, "1 hour", law=law, name=name).where(passes)
+            events = sw.with_max_delay(events, "1 hour", name=name).where(passes)
         else:
-            events = sw.with_max_delay(events.where(passes), "1 hour", law=law, name=name)
+            events = sw.with_max_delay(events.where(passes), "1 hour", name=name)
     else:
         events = events.where(passes).withColumn("shed_weight", F.lit(1.0))
     return events.select("id", "shed_weight", sines(F.col("value"), work).alias("result"))
@@ -113,6 +114,13 @@ def useful_lost(costs_us: dict[float, float], goal_us: float) -> float:
     return float((goal_us - at_zero) / slope)
 
 
+def _check(variant: str, stepped: SteppedQuery) -> None:
+    """Assert that the query has shed its ratio, the first micro-batches and the coins aside."""
+    for delay in sw.report(stepped.query).timeliness if not variant.startswith("plain") else ():
+        ratio = float(variant.split()[1])
+        assert 0.5 * ratio <= delay.loss_ratio <= ratio, (variant, delay.loss_ratio)
+
+
 def compare(
     spark: SparkSession, source: str, kind: str, work: int, filter_work: int, rows: int, warm_up: int, rounds: int
 ) -> Figures:
@@ -134,14 +142,15 @@ def compare(
             console.print(number, {name: round(cost.processor, 3) for name, cost in costs.items()})
 
         found = take_turns(queries, os.getpid(), 1, warm_up, rounds, show)
-        for stepped in queries.values():
+        for variant, stepped in queries.items():
+            _check(variant, stepped)
             stepped.query.stop()
     per_row_us = {name: [costs[name].processor * 1e6 / rows for costs in found] for name in queries}
     medians = {name: float(np.median(costs)) for name, costs in per_row_us.items()}
     plain_us = medians["plain 0"]
     by_place = {place: {ratio: medians[f"{place} {ratio:g}"] for ratio in RATIOS} for place in ("entry", "after")}
     lost = {
-        f"{budget:g}": {place: useful_lost(costs, budget * plain_us) for place, costs in by_place.items()}
+        f"{budget:g}": {place: useful_lost(costs, budget * by_place["entry"][0.0]) for place, costs in by_place.items()}
         for budget in BUDGETS
     }
     pairs = {
@@ -172,6 +181,7 @@ def main(
     as_json: bool,
 ) -> None:
     """Compare shedding before and after a filter."""
+    shed_fixed_ratios()
     with local_session("slackwater-bench-place") as spark:
         found = [
             compare(spark, source, kind, work, filter_work, rows, warm_up, rounds)

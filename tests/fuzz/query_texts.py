@@ -45,7 +45,7 @@ _OPERATORS = (
     ":",
     "DIV",
 )
-_ODD = (
+_ODD: tuple[str, ...] = (
     "'",
     '"',
     "`",

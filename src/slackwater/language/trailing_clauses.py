@@ -64,7 +64,8 @@ def _begins_precision(tokens: list[Token], at: int) -> bool:
 
 
 def _begins_error(tokens: list[Token], at: int) -> bool:
-    return _has_words(tokens[at : at + 2], "WITH", "ERROR") and (at + 2 == len(tokens) or _begins_precision(tokens, at + 2))
+    ends = at + 2 == len(tokens) or _begins_precision(tokens, at + 2)
+    return ends and _has_words(tokens[at : at + 2], "WITH", "ERROR")
 
 
 def _has_words(tokens: list[Token], *words: str) -> bool:
