@@ -4,8 +4,9 @@
     python benchmarks/shedding_limits.py --case tight --seconds 60 --json
 
 A row waits two milliseconds, so two cores process a thousand rows per second. Files of a hundred rows arrive at a
-constant rate in a folder that is read with ``maxFilesPerTrigger``; the arrival of a row is the time of its file. The
-last two cases read a source that hands over a limited number of rows and reports its latest offset, as Kafka does.
+constant rate, after a calm start, in a folder that is read with ``maxFilesPerTrigger``; a row arrives with its
+file. The last two cases read a source that hands over a limited number of rows and reports its latest offset, as
+Kafka does.
 
 - ``none``: no limit.
 - ``wide``: the limit is above what a micro-batch reads, so only the load decides.
@@ -40,6 +41,9 @@ from slackwater.spark.command.session import local_session
 
 ROWS_PER_FILE = 100
 LOAD_PER_S = 2000
+CALM_S = 8.0
+CALM_RATIO = 0.1
+"""The load at the start, for a few seconds, as a share of the load."""
 TRIGGER = "500 milliseconds"
 
 
@@ -78,8 +82,13 @@ class Figures:
     batches: int
 
 
+def calm_then_load(passed_s: float) -> float:
+    """The seconds at full load that bring as many rows as the time since the start did."""
+    return CALM_RATIO * min(passed_s, CALM_S) + max(passed_s - CALM_S, 0.0)
+
+
 class Files(threading.Thread):
-    """Writes files of rows at a constant rate."""
+    """Writes files of rows: some at first, then at a constant rate."""
 
     def __init__(self, folder: Path, per_s: float, seconds: float) -> None:
         super().__init__(daemon=True)
@@ -99,7 +108,7 @@ class Files(threading.Thread):
     def run(self) -> None:
         started = time.monotonic()
         while (passed := time.monotonic() - started) < self.seconds:
-            if self.written < passed * self.per_s:
+            if self.written < self.per_s * calm_then_load(passed):
                 self.write()
             else:
                 time.sleep(0.01)
@@ -121,7 +130,9 @@ def run(spark: SparkSession, name: str, case: Case, target_s: float, seconds: fl
         events = file_stream(spark, writer.folder, case.limit)
         writer.start()
     else:
-        np.save(folder / "arrivals.npy", rows_from_rates(np.full(round(seconds), float(case.load_per_s))))
+        rates = np.full(round(seconds), float(case.load_per_s))
+        rates[: round(CALM_S)] *= CALM_RATIO
+        np.save(folder / "arrivals.npy", rows_from_rates(rates))
         begin_us = int((time.time() + 1.0) * 1e6)
         events = replay(spark, folder / "arrivals.npy", begin_us, rows_per_batch=case.limit, report_latest=True)
     promised = sw.with_max_delay(events, target_s, arrival="arrived", name=f"limit-{name}")
@@ -132,7 +143,7 @@ def run(spark: SparkSession, name: str, case: Case, target_s: float, seconds: fl
     arrived = (
         writer.written * ROWS_PER_FILE
         if case.source == "files"
-        else min(int(case.load_per_s * (time.monotonic() - began)), int(case.load_per_s * seconds))
+        else round(case.load_per_s * calm_then_load(min(time.monotonic() - began, seconds)))
     )
     batches = sum(p["numInputRows"] > 0 for p in query.recentProgress)
     query.stop()
