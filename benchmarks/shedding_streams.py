@@ -31,6 +31,9 @@ from slackwater.spark.timeliness.tracker import BatchOutcome
 
 STREAMS = ("urgent", "patient")
 CASES = ((1.5, 0.5), (1.0, 1.0), (0.5, 1.5))
+CALM_S = 8
+CALM_RATIO = 0.2
+"""The load at the start, for a few seconds, as a share of the load."""
 TRIGGER = "100 milliseconds"
 
 
@@ -61,7 +64,9 @@ def run(
     capacity_per_s = plant.capacity_per_s(targets_s[0])
     promised = []
     for name, load, target_s in zip(STREAMS, loads, targets_s, strict=True):
-        np.save(to / f"{name}.npy", rows_from_rates(np.full(seconds, load * capacity_per_s)))
+        rates = np.full(seconds, load * capacity_per_s)
+        rates[:CALM_S] *= CALM_RATIO
+        np.save(to / f"{name}.npy", rows_from_rates(rates))
         source = replay(spark, to / f"{name}.npy", int(start_s * 1e6), partitions=1)
         promised.append(sw.with_max_delay(source, target_s, arrival="arrived", name=f"{to.name}-{name}"))
     # both streams in each of the two tasks
@@ -94,7 +99,7 @@ def run(
 @click.command()
 @click.option("--load", "loads", nargs=2, type=float, help="Loads of the two streams.  [default: three cases]")
 @click.option("--target", "targets_s", nargs=2, type=float, default=(3.0, 8.0), show_default=True)
-@click.option("--seconds", default=40, show_default=True, help="Length of a run.")
+@click.option("--seconds", default=50, show_default=True, help="Length of a run.")
 @click.option("--warm-up", "warm_up_s", default=20.0, show_default=True, help="Length of the warm-up in seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def main(
