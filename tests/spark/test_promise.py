@@ -19,6 +19,7 @@ from slackwater.spark.completeness.report import CompletenessReport
 from tests.helpers.harness import (
     ORIGIN_S,
     FileStream,
+    batches,
     collected,
     promise_of,
     rows,
@@ -287,6 +288,21 @@ def test_best_effort_claims_no_promise(spark: SparkSession, tmp_path: Path) -> N
     query.stop()
     assert "best effort" in str(promise) and "no promise" in str(promise)
     assert promise.kept
+
+
+def test_a_row_without_arrival_does_not_move_the_clock_of_a_backlog(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    unreadable = {"id": -1, "ts": None, "arrived": None}
+    for batch in batches(3, count=2):
+        stream.put([unreadable, *batch])
+    events = sw.with_drop_ratio(stream.read_stream(), "ts", "5%", arrival="arrived", name="clock")
+    query = start(events.groupBy(F.window("ts", "5 seconds")).count(), tmp_path)
+    settle(query)
+    promise = promise_of(query)
+    query.stop()
+    assert promise.ledger == Ledger(on_time=120, invalid=2)
+    assert promise.series is not None and promise.series.last is not None and promise.series.last.lateness is not None
+    assert promise.series.last.lateness.quantiles_ms[-1] < 60_000
 
 
 def test_without_an_arrival_column_the_batch_is_the_clock(spark: SparkSession, tmp_path: Path) -> None:

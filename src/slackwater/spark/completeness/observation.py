@@ -68,8 +68,9 @@ def _marked(
         marked = marked.withColumn(ARRIVAL_US, F.coalesce(F.unix_micros(F.col(quoted(arrival))), now_us))
         arrived = F.col(ARRIVAL_US)
         impossible = unset_clock & (arrived >= 365 * DAY_US)
-        # An arrival from the future must not move the clock; nor may the fallback to now where numbers are the clock.
-        has_clock = event.isNotNull() if spec.numeric_order else F.lit(True)
+        # An arrival from the future must not move the clock, and neither must the fallback to now: in a backlog it is
+        # far ahead, and one value that cannot be parsed would make every other row late.
+        has_clock = event.isNotNull() if spec.numeric_order else F.col(quoted(arrival)).isNotNull()
         marked = marked.withColumn(CLOCK_US, F.when(has_clock & (arrived <= now_us + DAY_US), arrived))
         metrics += [F.max(CLOCK_US).alias("clock_us"), F.min(CLOCK_US).alias("began_us")]
     # In the first micro-batch there is no reference: rows are measured from their own arrival.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slackwater.control.arrival_clock import ArrivalClock
 from slackwater.control.choice import Method
 from slackwater.control.disorder import Batch, Cause, DisorderController, make_method
 from slackwater.control.ledger import Ledger
@@ -19,6 +20,7 @@ from slackwater.spark.completeness.histogram import Cells
 from slackwater.spark.runtime.row_flow import RowFlow
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.units import MINUTE_MS
 from slackwater.watching.point import Lateness
 
 _MOST_SOURCES = 20
@@ -122,8 +124,10 @@ class CompletenessTracker:
     latest: BatchOutcome | None = None
     policy: Policy | None = None
     _live_clock: LiveClock = field(default_factory=LiveClock)
+    _arrival_clock: ArrivalClock = field(init=False)
     _clock_ms: float = math.nan
     _clock_reported_at_ms: float = math.nan
+    _batches_with_rows: int = 0
     _state_rows: int = 0
     _coarse_event_times: bool = False
     _source_names: dict[int, str] = field(default_factory=dict)
@@ -132,6 +136,7 @@ class CompletenessTracker:
 
     def __post_init__(self) -> None:
         self.controller = self.spec.new_controller()
+        self._arrival_clock = ArrivalClock(self.spec.completeness.drop_ratio)
 
     def resume(self, snapshot: dict[str, Any] | None, offset: HeartbeatOffset, next_batch: int) -> None:
         """Continue after a restart, from the snapshot if there is one and from the checkpoint's offset.
@@ -142,6 +147,7 @@ class CompletenessTracker:
             self.controller.resume(snapshot["controller"])
             self.ledger = Ledger.from_json(snapshot["ledger"])
             self.last_batch = snapshot["batch"]
+            self._arrival_clock.resume(snapshot.get("arrival_clock", {}))
             self._waited_row_ms, self._waited_rows = snapshot["waited_row_ms"], snapshot["waited_rows"]
             self._source_names = {int(number): name for number, name in snapshot.get("source_names", {}).items()}
         if offset.ledger is not None and offset.batch > self.last_batch:
@@ -206,8 +212,8 @@ class CompletenessTracker:
         at least the effective one. An order number has no arrival of its own, so its first batch teaches only the
         clock.
         """
-        before_ms = None if math.isnan(self._clock_ms) else self._clock_ms
-        self._clock_ms = observed.clock_ms if math.isnan(self._clock_ms) else max(observed.clock_ms, self._clock_ms)
+        order_unknown = not self._arrival_clock.has_started and self._is_backlog(observed)
+        before_ms = self._move_clock(observed)
         self._clock_reported_at_ms = observed.reported_at_ms
         self._live_clock.observe(self._clock_ms, observed.reported_at_ms, observed.took_ms)
         if observed.reference_ms is None and self.spec.numeric_order:
@@ -222,12 +228,38 @@ class CompletenessTracker:
         elif observed.heartbeat_ms is None:
             # Nothing judged the rows before the first heartbeat. A fresh one would have known the clock before them.
             chosen_at_ms = before_ms
-        cause = self._learn_cells(observed, reference_ms, chosen_at_ms, late)
+        cause = self._learn_cells(observed, reference_ms, chosen_at_ms, late, decides=not order_unknown)
         behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
+    def _is_backlog(self, observed: BatchObservation) -> bool:
+        """Whether a batch spans so much arrival time that its partitions may be at very different times."""
+        began_ms = observed.began_ms
+        return not self.spec.numeric_order and began_ms is not None and observed.clock_ms - began_ms > MINUTE_MS
+
+    def _move_clock(self, observed: BatchObservation) -> float | None:
+        """Move the arrival clock; return where it was, None if nobody knows.
+
+        The second batch may show that the clock of the first was too far ahead: a partition is behind. Nothing was
+        judged by it yet, and what was learned under it is of no use.
+        """
+        before_ms = None if math.isnan(self._clock_ms) else self._clock_ms
+        newest_ms, cells = observed.clock_ms, observed.cells
+        if not self.spec.numeric_order:
+            reference_ms = newest_ms if observed.reference_ms is None else observed.reference_ms
+            values_ms = reference_ms + cells.margins_us / 1000.0
+            newest_ms = self._arrival_clock.observe(newest_ms, observed.began_ms, values_ms, cells.counts)
+        self._batches_with_rows += 1
+        unjudged = not math.isfinite(self.controller.heartbeat)
+        if before_ms is not None and newest_ms < before_ms and unjudged and self._batches_with_rows == 2:
+            self.controller = self.spec.new_controller()
+            self._clock_ms = newest_ms
+            return newest_ms
+        self._clock_ms = newest_ms if before_ms is None else max(newest_ms, before_ms)
+        return before_ms
+
     def _learn_cells(
-        self, observed: BatchObservation, reference_ms: float, chosen_at_ms: float | None, late: int
+        self, observed: BatchObservation, reference_ms: float, chosen_at_ms: float | None, late: int, *, decides: bool
     ) -> str:
         cells = observed.cells
         values = reference_ms + cells.margins_us / 1000.0
@@ -244,6 +276,9 @@ class CompletenessTracker:
                 late=late,
             )
         )
+        if not decides:
+            self.policy = Policy(self._clock_ms, self._clock_reported_at_ms, self.controller.heartbeat)
+            return "first batch of a backlog"
         return self._decide(self._clock_ms, 0.0 if self.spec.numeric_order else self._live_clock.reach)
 
     def _decide(self, clock_ms: float | None, reach_ms: float) -> str:
@@ -301,6 +336,7 @@ class CompletenessTracker:
         """Let the arrival clock run on while Spark finds no rows."""
         if self.spec.numeric_order or math.isnan(self._clock_ms) or self._state_rows == 0:
             return
+        self._clock_ms = max(self._clock_ms, self._arrival_clock.release())
         self._decide(self._clock_ms + max(0.0, now_ms - self._clock_reported_at_ms), reach_ms=0.0)
 
     @property
@@ -332,4 +368,5 @@ class CompletenessTracker:
             "waited_row_ms": self._waited_row_ms,
             "waited_rows": self._waited_rows,
             "source_names": self._source_names,
+            "arrival_clock": self._arrival_clock.snapshot(),
         }
