@@ -55,6 +55,7 @@ def delay_point(batch: int, delay_s: float = 1.0, shed_ratio: float = 0.0) -> Po
         load_per_s=1200.0,
         capacity_per_s=1000.0,
         backlog_rows=600.0,
+        source_lag_rows=500.0,
         limit_decides=False,
         row_cost_s=0.001,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchControl
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding import rows_from_rates
 from slackwater.sim.shedding.microbatch import run_micro_batches
-from slackwater.spark.timeliness.source_lag import source_lag
+from slackwater.spark.runtime.source_lag import source_lag, waiting_rows
 
 FIXED_S, COST_S, TARGET_S, SECONDS = 0.15, 0.001, 2.0, 60
 LAWS = ("ctrl-batch", "ctrl", "baseline", "aurora")
@@ -145,6 +146,24 @@ def test_the_source_of_a_promise_is_found_by_its_rows() -> None:
     heartbeat = {**one, "endOffset": {"epoch": "a", "heartbeat": 7}, "startOffset": None, "latestOffset": None}
     alone = source_lag(progress(one, heartbeat), rows=5)
     assert alone is not None and alone.waiting_rows == 100 * 5 / 100
+
+
+def test_the_lag_of_a_promise_adds_up_its_sources() -> None:
+    heartbeat = {**kafka(0, 0, None, {}), "endOffset": {"epoch": "a", "heartbeat": 7}, "startOffset": None}
+    one, other, silent = kafka(200, 300, 400, {}), kafka(0, 70, 1000, {}), kafka(0, 10, None, {})
+    read = progress(one, other, silent, heartbeat).sources
+    delivered = sum(source.numInputRows for source in read[:3])
+    assert waiting_rows(read, delivered) == pytest.approx(sum(source_lag_of(s) for s in (one, other)))
+    assert waiting_rows(read, delivered // 2) == pytest.approx(sum(source_lag_of(s) for s in (one, other)) / 2)
+    assert waiting_rows(progress(silent, heartbeat).sources, 10) is None
+    idle = {**kafka(300, 300, 450, {}), "numInputRows": 0}
+    assert waiting_rows(progress(idle).sources, 0) == 150.0
+
+
+def source_lag_of(source: dict[str, Any]) -> float:
+    lag = source_lag(progress(source), rows=progress(source).sources[0].numInputRows)
+    assert lag is not None and lag.waiting_rows is not None
+    return lag.waiting_rows
 
 
 def test_a_source_that_says_nothing_has_an_unknown_lag() -> None:

@@ -175,6 +175,12 @@ MEASURES = (
     Measure("slackwater_capacity_rows_per_second", "Rows that can be processed", "gauge", _latest("capacity_per_s")),
     Measure("slackwater_backlog_rows", "Rows that have arrived and wait", "gauge", _latest("backlog_rows")),
     Measure(
+        "slackwater_source_lag_rows",
+        "Rows that the source holds and that are not read yet, such as Kafka's lag",
+        "gauge",
+        _latest("source_lag_rows"),
+    ),
+    Measure(
         "slackwater_source_limit_decides",
         "1 while a limit of the source decides the delay, so that shedding cannot help, else 0",
         "gauge",

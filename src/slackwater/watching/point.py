@@ -66,8 +66,9 @@ class Point:
     """The state of one promise after one micro-batch. A field that does not apply to the promise is None.
 
     ``ledger``, ``results``, ``late_panes`` and ``precision`` count over the whole run; the other fields describe the
-    micro-batch. ``window_ms`` is the newest window that it closed. ``sources`` are (name, rows, ms behind the arrival
-    clock) triples, ``losses`` (name, late rows, invalid rows) triples of the sources that lost rows. ``problem_rows``
+    micro-batch. ``source_lag_rows`` are rows that its sources held and that it did not read. ``window_ms`` is the
+    newest window that it closed. ``sources`` are (name, rows, ms behind the arrival clock) triples, ``losses`` (name,
+    late rows, invalid rows) triples of the sources that lost rows. ``problem_rows``
     are sampled (problem, row as JSON) pairs, ``normality`` (stream, p-value of its increments) pairs.
     """
 
@@ -87,6 +88,7 @@ class Point:
     load_per_s: float | None = None
     capacity_per_s: float | None = None
     backlog_rows: float | None = None
+    source_lag_rows: float | None = None
     limit_decides: bool | None = None
     row_cost_s: float | None = None
     duration_s: float | None = None

@@ -23,6 +23,8 @@ def series_lines(series: Series | None) -> list[str]:
     if series.about.kind == "completeness":
         lines.append(f"  last 5 min  {percent(recent.drop_ratio)} of {recent.on_time + recent.late:,} rows late")
         lines.append(f"  lateness    {lateness_text(series)}")
+        if series.last.source_lag_rows is not None:
+            lines.append(f"  source lag  {series.last.source_lag_rows:,.0f} rows")
         problem = outrun(series)
         if problem is not None:
             lines.append(f"  WARNING     {problem}")
@@ -51,6 +53,7 @@ def series_json(series: Series) -> dict[str, Any]:
         "drop_ratio": series.recent_ledger().drop_ratio,
         "lateness_ms": None if lateness is None else dict(zip(names, lateness.quantiles_ms, strict=True)),
         "precision": None if precision is None else precision.as_json(),
+        "source_lag_rows": None if series.last is None else series.last.source_lag_rows,
         "kept_since_ms": series.since_ms,
         "outrun": outrun(series),
         "decisions": [asdict(decision) for decision in series.decisions],

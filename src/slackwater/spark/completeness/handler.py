@@ -26,6 +26,7 @@ from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.read_check import ReadCheck
 from slackwater.spark.runtime.results import results_of
+from slackwater.spark.runtime.source_lag import waiting_rows
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
@@ -64,11 +65,15 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 continue
             position, offset = started
             tracker = self._tracker(spec, progress, offset)
+            rows_before = tracker.ledger.input
             outcome = self._count(tracker, position, offset, progress, metrics)
             _publish(tracker)
             spec.mailbox.write_snapshot(tracker.query_id, _snapshot(tracker))
             if outcome is not None:
-                entries.append(_entry(tracker, outcome, progress, problem_rows_of(metrics)))
+                # The sources of the events come after that of the heartbeat.
+                sources = progress.sources[position + 1 :][: None if spec.flow is None else spec.flow.sources]
+                lag_rows = waiting_rows(sources, outcome.ledger.input - rows_before)
+                entries.append(_entry(tracker, outcome, progress, problem_rows_of(metrics), lag_rows))
         return entries
 
     def on_idle(self, query_id: str, now_ms: float) -> None:
@@ -241,6 +246,7 @@ def _entry(
     outcome: BatchOutcome,
     progress: StreamingQueryProgress,
     problem_rows: tuple[tuple[str, str], ...],
+    source_lag_rows: float | None,
 ) -> SeriesEntry:
     """The micro-batch for the promise's history."""
     spec = tracker.spec
@@ -270,6 +276,7 @@ def _entry(
             sources=outcome.sources,
             losses=outcome.losses,
             problem_rows=problem_rows,
+            source_lag_rows=source_lag_rows,
             row_cost_s=duration_s(progress) / rows if rows else None,
             duration_s=duration_s(progress),
             state_rows=state_rows(progress),

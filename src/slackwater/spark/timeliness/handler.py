@@ -14,9 +14,9 @@ from slackwater.control.shedding.microbatch import MicroBatch
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name
 from slackwater.spark.runtime.queries import RunningQueries
+from slackwater.spark.runtime.source_lag import SourceLag, source_lag
 from slackwater.spark.timeliness.overdue_watch import OverdueWatch
 from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
-from slackwater.spark.timeliness.source_lag import SourceLag, source_lag
 from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker
 from slackwater.spark.worker.mailbox import ABOUT
 from slackwater.watching.point import Point
@@ -77,7 +77,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
             self._warn(tracker, outcome)
             snapshot = {**tracker.snapshot(), "shed_row": spec.mailbox.read_shed_row()}
             spec.mailbox.write_snapshot(tracker.query_id, snapshot)
-            entries.append(_entry(tracker, outcome, progress))
+            entries.append(_entry(tracker, outcome, progress, source))
         return entries
 
     def _read_target(self, tracker: TimelinessTracker) -> None:
@@ -172,7 +172,9 @@ def limit_warning(outcome: BatchOutcome) -> str:
     )
 
 
-def _entry(tracker: TimelinessTracker, outcome: BatchOutcome, progress: StreamingQueryProgress) -> SeriesEntry:
+def _entry(
+    tracker: TimelinessTracker, outcome: BatchOutcome, progress: StreamingQueryProgress, source: SourceLag | None
+) -> SeriesEntry:
     """The micro-batch for the promise's history."""
     spec, controller = tracker.spec, tracker.controller
     about = About(
@@ -197,6 +199,7 @@ def _entry(tracker: TimelinessTracker, outcome: BatchOutcome, progress: Streamin
         load_per_s=None if decision is None else decision.load_per_s,
         capacity_per_s=None if decision is None else decision.capacity_per_s,
         backlog_rows=None if decision is None else decision.backlog_rows,
+        source_lag_rows=None if source is None else source.waiting_rows,
         limit_decides=None if decision is None else decision.limit_decides,
         row_cost_s=controller.cost.cost_s,
         duration_s=duration_s(progress),

@@ -1,8 +1,9 @@
-"""How far the source of a promise is behind, as Spark's progress says it."""
+"""How far the sources of a promise are behind, as Spark's progress says it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,21 @@ def source_lag(progress: StreamingQueryProgress, rows: int) -> SourceLag | None:
     return SourceLag(source.description, _waiting_rows(source, rows))
 
 
+def waiting_rows(sources: Sequence[SourceProgress], rows: int) -> float | None:
+    """The rows of a promise that its sources hold and that are not read yet; None if none of them says so.
+
+    :param sources: the sources of the promise, and perhaps some of our own.
+    :param rows: how many of their rows the promise has counted in this micro-batch.
+    """
+    sources = [source for source in sources if not _is_own(source)]
+    lags = [lag for source in sources if (lag := _waiting_rows(source, source.numInputRows)) is not None]
+    if not lags:
+        return None
+    # A plan may read a source twice, or leave rows out below the promise.
+    delivered = sum(source.numInputRows for source in sources)
+    return sum(lags) * (rows / delivered if delivered else 1.0)
+
+
 def _waiting_rows(source: SourceProgress, rows: int) -> float | None:
     """The source's lag in rows, from its latest offset or, as Kafka reports it too, from its metrics.
 
@@ -51,7 +67,7 @@ def _waiting_rows(source: SourceProgress, rows: int) -> float | None:
     else:
         return None
     read = 0.0 if start is None else sum(offset - start.get(name, offset) for name, offset in end.items())
-    return lag * (rows / read if read > 0 else 1.0)
+    return lag * (rows / read if rows and read > 0 else 1.0)
 
 
 def _is_own(source: SourceProgress) -> bool:
