@@ -16,7 +16,7 @@ ifndef JAVA_HOME
 export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VENV)/java/runtime))
 endif
 
-.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
+.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser kafka lock wheel clean \
         bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
@@ -25,7 +25,7 @@ demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (
 test: setup check    ## what a change must pass: style, types, imports, and all tests but those of test-all
 	@$(PYTEST) -m "not full"
 
-test-all: setup check browser hadoop  ## every test: also kills, clusters, the browser, the wheel, the examples, the docs, the longest queries
+test-all: setup check browser hadoop kafka  ## every test: also kills, clusters, HDFS, S3, Kafka, the browser, the wheel, the examples, the docs, the longest queries
 	@$(PYTEST)
 
 fast: $(READY)       ## the tests that need no JVM
@@ -57,6 +57,9 @@ java:                ## install a Java runtime from this system's packages
 
 browser:             ## install Chromium and its driver from this system's packages, for the tests of the live page
 	@sh scripts/browser.sh
+
+kafka: $(READY)      ## download a Kafka broker and Spark's Kafka connector, for the tests with Kafka
+	@sh scripts/kafka.sh $(VENV)/kafka
 
 hadoop: $(READY)     ## download HDFS, Spark's S3 connector and an S3 server, for the tests with checkpoints there
 	@sh scripts/hadoop.sh $(VENV)/hadoop

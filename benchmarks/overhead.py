@@ -1,10 +1,11 @@
 """Cost of the one-line promise: the same aggregation under ``withWatermark`` and under ``with_drop_ratio``.
 
 The query: tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB, over files of JSON lines and of Parquet, one file
-per micro-batch. Plain query and promised queries run in one Spark session over the same rows and take turns of a few
-micro-batches (``turns.py``). A turn ends when the promise has made its decision. A promised turn and the plain turn of
-the same round are a pair. The first rounds warm Java up and do not count. The result is the median over the pairs of
-the ratio of the processor time of all processes: Java, the driver's Python and Python workers.
+per micro-batch, or over a Kafka topic of JSON values (``--sources kafka --broker HOST:PORT``). Plain query and promised
+queries run in one Spark session over the same rows and take turns of a few micro-batches (``turns.py``). A turn ends
+when the promise has made its decision. A promised turn and the plain turn of the same round are a pair. The first
+rounds warm Java up and do not count. The result is the median over the pairs of the ratio of the processor time of all
+processes: Java, the driver's Python and Python workers.
 """
 
 from __future__ import annotations
@@ -57,6 +58,25 @@ def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
     )
 
 
+def write_topic(rows: DataFrame, broker: str, topic: str) -> None:
+    """Write the rows to a topic of one partition, in order."""
+    values = rows.coalesce(1).select(F.to_json(F.struct("*")).alias("value"))
+    values.write.format("kafka").option("kafka.bootstrap.servers", broker).option("topic", topic).save()
+
+
+def read_topic(spark: SparkSession, broker: str, topic: str, rows: int) -> DataFrame:
+    """The rows of a topic, ``rows`` in each micro-batch."""
+    messages = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", broker)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", rows)
+        .load()
+    )
+    return messages.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("row")).select("row.*")
+
+
 class MeasuredQuery(SteppedQuery):
     """The aggregation over a stream, run a few micro-batches at a time."""
 
@@ -105,20 +125,29 @@ class Comparison:
         return cls(source, rows, query, median.processor, processor, median.clock, clock, plain, promised)
 
 
-def compare(spark: SparkSession, source: str, rows: int, warm_up: int, rounds: int) -> list[Comparison]:
-    """Run the queries in turns over files of ``rows`` rows each."""
+def compare(
+    spark: SparkSession, source: str, rows: int, warm_up: int, rounds: int, broker: str | None
+) -> list[Comparison]:
+    """Run the queries in turns over files of ``rows`` rows each, or over a topic."""
     batches = max(1, min(_MOST_BATCHES_PER_TURN, _ROWS_PER_TURN // rows))
     files = 1 + batches * (warm_up + rounds)
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         with console.status(f"writing {files * rows:,} rows of {source} …"):
-            getattr(make_rows(spark, files * rows, files).write, source)(str(folder / "rows"))
+            made, topic = make_rows(spark, files * rows, files), f"overhead-{time.time_ns()}"
+            if broker is None:
+                getattr(made.write, source)(str(folder / "rows"))
+            else:
+                write_topic(made, broker, topic)
         queries: dict[str, SteppedQuery] = {}
         for number, (name, promise) in enumerate(QUERIES.items()):
-            reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-            events = promise(getattr(reader, source)(str(folder / "rows")))
-            queries[name] = MeasuredQuery(events, folder / f"checkpoint-{number}", promised=name != PLAIN)
+            if broker is None:
+                reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+                read = getattr(reader, source)(str(folder / "rows"))
+            else:
+                read = read_topic(spark, broker, topic, rows)
+            queries[name] = MeasuredQuery(promise(read), folder / f"checkpoint-{number}", promised=name != PLAIN)
 
         def show(number: int, costs: Round) -> None:
             texts = (f"{name} {cost.processor * 1000:.0f} ms" for name, cost in costs.items())
@@ -132,17 +161,20 @@ def compare(spark: SparkSession, source: str, rows: int, warm_up: int, rounds: i
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--sources", default="json,parquet", help="formats of the files, comma-separated")
+    arguments.add_argument("--sources", default="json,parquet", help="json, parquet, kafka, comma-separated")
     arguments.add_argument("--rows", default="10000,200000,1000000", help="rows per micro-batch, comma-separated")
     arguments.add_argument("--rounds", type=int, default=12, help="rounds, each with one turn per query")
     arguments.add_argument("--warm-up", type=int, default=8, help="rounds before, which do not count")
+    arguments.add_argument("--broker", help="HOST:PORT of a Kafka broker that creates topics, for --sources kafka")
+    arguments.add_argument("--package", action="append", default=[], help="jar or Maven package of Spark's connector")
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
     results: list[Comparison] = []
     for source in options.sources.split(","):
         for rows in map(int, options.rows.split(",")):
-            with local_session("overhead", **SESSION) as spark:
-                results += compare(spark, source, rows, options.warm_up, options.rounds)
+            broker = options.broker if source == "kafka" else None
+            with local_session("overhead", options.package, **SESSION) as spark:
+                results += compare(spark, source, rows, options.warm_up, options.rounds, broker)
     if options.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
         return

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from tests.helpers.kafka import connector_settings
+
 settings.register_profile("no-clock", deadline=None)  # how long an example takes depends on the machine
 settings.load_profile("no-clock")
 # Every Spark that a test starts is short-lived, also in other processes: thorough compilation would not pay off.
@@ -36,6 +38,7 @@ SETTINGS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINTS,
+    **connector_settings(),
 }
 
 

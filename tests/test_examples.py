@@ -23,6 +23,7 @@ def test_every_example_is_tested_and_documented() -> None:
         "a_million_portfolios",
         "bursty_web_log",
         "dead_letters",
+        "kafka_dead_letters",
         "sensors_with_bad_clocks",
     }
     page = (EXAMPLES.parent / "docs" / "start.md").read_text()

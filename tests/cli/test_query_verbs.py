@@ -123,8 +123,8 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
             "no-such-column",
             "--event-time tss is not a column; use one of: symbol, ts, price, size",
         ),
-        (GOOD, ("--source", "kafka:topic"), "unknown-source", "unknown source `kafka:topic`; use json:FOLDER"),
-        (GOOD, ("--sink", "kafka:topic"), "unknown-sink", "--sink: unknown sink `kafka:topic`; use console"),
+        (GOOD, ("--source", "delta:table"), "unknown-source", "unknown source `delta:table`; use json:FOLDER"),
+        (GOOD, ("--sink", "delta:table"), "unknown-sink", "--sink: unknown sink `delta:table`; use console"),
         (GOOD, ("--key", "symbol"), "not-standing", "--key symbol is for standing queries"),
     ],
 )
@@ -136,6 +136,60 @@ def test_run_reports_bad_input_before_spark_starts(
     assert isinstance(outcome.exception, SlackwaterError), outcome.output
     assert outcome.exception.condition == condition
     assert message in str(outcome.exception)
+
+
+TOPIC = "kafka://127.0.0.1:1/clicks"
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "condition", "message"),
+    [
+        (
+            "kafka:clicks",
+            (),
+            "wrong-address",
+            "--source kafka:clicks: nothing is not HOST:PORT of a broker; write",
+        ),
+        ("kafka://host/clicks", (), "wrong-address", "host is not HOST:PORT of a broker"),
+        ("kafka://host:9092", (), "wrong-address", "nothing is not the name of a topic"),
+        (f"{TOPIC}?schema", (), "wrong-address", "bad query field: 'schema'"),
+        (f"{TOPIC}?format=csv&format=json", (), "wrong-address", "format is given twice"),
+        (
+            f"{TOPIC}?maxOffsetPerTrigger=9",
+            (),
+            "unknown-parameter",
+            "unknown parameter maxOffsetPerTrigger; use",
+        ),
+        (f"{TOPIC}?kafka.bootstrap.servers=a:1", (), "unknown-parameter", "unknown parameter kafka.bootstrap.servers"),
+        (f"{TOPIC}?format=avro", (), "unknown-format", "unknown format=avro; use json or csv"),
+        (TOPIC, (), "no-schema", "add --schema 'ts TIMESTAMP'"),
+        (f"{TOPIC}?schema=ts TIMESTAMP", ("--schema", "ts DATE"), "schema-twice", "schema= and --schema differ"),
+        (f"{TOPIC}?schema=Key INT", (), "column-twice", "the schema has a column Key, and every message has one; add"),
+        (f"{TOPIC}?schema=ts TIMESTAMP&prefix=k_", (), "no-broker", "no connection to 127.0.0.1:1 ("),
+        ("generator:1", ("--sink", f"{TOPIC},views"), "wrong-address", "results go to one topic; name one"),
+        (
+            "generator:1",
+            ("--sink", f"{TOPIC}?startingOffsets=latest"),
+            "unknown-parameter",
+            "unknown parameter start",
+        ),
+        ("generator:1", ("--sink", TOPIC), "no-broker", "--sink: no connection to 127.0.0.1:1"),
+        ("generator:1", ("--package", "kafka"), "wrong-package", "--package kafka is neither a jar file nor Maven"),
+        ("generator:1", ("--package", "connector.jar"), "no-such-file", "--package connector.jar is not a file"),
+    ],
+)
+def test_run_reports_wrong_kafka_addresses_before_spark_starts(
+    tmp_path: Path, source: str, options: tuple[str, ...], condition: str, message: str
+) -> None:
+    arguments = [write_query(tmp_path, GOOD), "--source", source, *options]
+    outcome = CliRunner().invoke(run.command, arguments)
+    assert isinstance(outcome.exception, SlackwaterError), outcome.output
+    assert (outcome.exception.condition, message in str(outcome.exception)) == (condition, True), outcome.exception
+
+
+def test_an_address_in_an_error_shows_no_password(tmp_path: Path) -> None:
+    arguments = [write_query(tmp_path, GOOD), "--source", f"{TOPIC}?kafka.sasl.jaas.config=secret&schema=ts TIMESTAMP"]
+    assert "secret" not in str(CliRunner().invoke(run.command, arguments).exception)
 
 
 def test_run_points_at_the_ambiguous_table(recorded: Path) -> None:

@@ -11,8 +11,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from slackwater.cli.packages import package_option
+from slackwater.errors import InvalidOption
 from slackwater.extras import require
 from slackwater.spark.command.advise import Advice, advise, read_data
+from slackwater.spark.command.kafka_address import is_kafka
+from slackwater.spark.command.kafka_source import KafkaSource
 from slackwater.spark.command.session import local_session
 from slackwater.units import duration_text, percent, ratio
 
@@ -24,15 +28,25 @@ SHOWN_SOURCES = 15
 @click.option("--event-time", required=True, metavar="COL", help="Column with the event time of each row.")
 @click.option("--arrival", required=True, metavar="COL", help="Column with the arrival time of each row.")
 @click.option("--source", metavar="COL[,COL…]", help="Columns that identify the source of a row.")
+@click.option("--schema", help="Columns of Kafka values, such as 'ts TIMESTAMP, value DOUBLE'.")
+@package_option
 @click.option("--drop-ratio", default="1%", show_default=True, help="The drop ratio to recommend a wait for.")
 @click.option("--json", "as_json", is_flag=True, help="Print the advice as JSON on standard output.")
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Write a plot to this file."
 )
 def command(
-    data: str, event_time: str, arrival: str, source: str | None, drop_ratio: str, as_json: bool, plot: Path | None
+    data: str,
+    event_time: str,
+    arrival: str,
+    source: str | None,
+    schema: str | None,
+    packages: tuple[str, ...],
+    drop_ratio: str,
+    as_json: bool,
+    plot: Path | None,
 ) -> None:
-    """Measure the wait that each drop ratio needs on DATA (Parquet file or directory, CSV, JSON lines).
+    """Measure the wait that each drop ratio needs on DATA (Parquet file or directory, CSV, JSON lines, Kafka topics).
 
     Runs as a Spark batch job, so the data may be larger than memory. Prints the wait for each drop ratio, how the wait
     changed over time, clocks that look wrong, and a recommendation.
@@ -41,15 +55,21 @@ def command(
     Examples:
       slackwater advise events/ --event-time ts --arrival ingested_at
       slackwater advise log.parquet --event-time ts --arrival seen --source host --drop-ratio 0.1% --plot log.png
+      slackwater advise kafka://localhost:9092/readings --schema 'ts TIMESTAMP' --event-time ts --arrival timestamp
     """
     promised = ratio(drop_ratio, option="--drop-ratio")
     if plot is not None:
         require("matplotlib", purpose="--plot")
+    topics = KafkaSource.parse("DATA", data, schema) if is_kafka(data) else None
+    if topics is not None:
+        topics.check()
+    elif schema is not None:
+        raise InvalidOption("option-not-used", "--schema has no effect on files", "leave it out")
     console = Console(stderr=as_json)
     sources = source.split(",") if source else []
-    with console.status("starting Spark …") as status, local_session("slackwater-advise") as spark:
+    with console.status("starting Spark …") as status, local_session("slackwater-advise", packages) as spark:
         advice = advise(
-            read_data(spark, data),
+            read_data(spark, data) if topics is None else topics.read_backlog(spark),
             event_time,
             arrival,
             promised,

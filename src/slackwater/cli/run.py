@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from slackwater.cli.packages import package_option
 from slackwater.cli.query_file import read_query_file
 from slackwater.cli.stream_table import stream_table
 from slackwater.cli.watched import watch_options, watched
@@ -20,9 +21,11 @@ from slackwater.language import parse
 @click.option(
     "--source",
     required=True,
-    help="json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:ROWS_PER_SECOND, or replay:FILE (Parquet, by arrival).",
+    help="json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:ROWS_PER_SECOND, replay:FILE (Parquet, by arrival), or "
+    "kafka://HOST:PORT/TOPIC.",
 )
-@click.option("--schema", help="Columns of json and csv files, such as 'ts TIMESTAMP, value DOUBLE'.")
+@click.option("--schema", help="Columns of json, csv and Kafka values, such as 'ts TIMESTAMP, value DOUBLE'.")
+@package_option
 @click.option("--event-time", metavar="COL", help="Event-time column; needed if the query has no WATTR.")
 @click.option("--key", metavar="COL", help="Stream key of a standing query; needed if the query joins no weights.")
 @click.option("--value", metavar="COL", help="Value column of a standing query, if its text does not determine it.")
@@ -36,7 +39,7 @@ from slackwater.language import parse
 )
 @click.option("--method", metavar="NAME", help="Method of disorder control.  [default: budgeted-quantile]")
 @click.option("--law", metavar="NAME", help="Law of load shedding, for DELAY.  [default: ctrl-batch]")
-@click.option("--sink", default="console", show_default=True, help="console, parquet:FOLDER or json:FOLDER.")
+@click.option("--sink", default="console", show_default=True, help="console, parquet:FOLDER, json:FOLDER or kafka://….")
 @click.option("--late-sink", help="Separate sink for late rows or late panes.")
 @click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="Folder of Spark's checkpoint.  [default: a temporary folder]"
@@ -53,6 +56,7 @@ def command(
     file: Path,
     source: str,
     schema: str | None,
+    packages: tuple[str, ...],
     event_time: str | None,
     key: str | None,
     value: str | None,
@@ -85,22 +89,23 @@ def command(
       slackwater run counts.sql --source generator:100000 --seconds 60 --law baseline
       slackwater run peaks.sql --source replay:recorded.parquet --method adaptive-max-delay
       slackwater run worth.sql --source replay:prices.parquet --table Holdings=parquet:holdings --value price
+      slackwater run peaks.sql --source 'kafka://localhost:9092/readings?schema=ts TIMESTAMP, value DOUBLE'
     """
     query = parse(read_query_file(file))
     from slackwater.spark.command import session  # imports pyspark, so only after the query text is checked
     from slackwater.spark.command.run_spec import RunSpec
     from slackwater.spark.command.runner import run_until_done
-    from slackwater.spark.command.sinks import Sink
-    from slackwater.spark.command.sources import Source
+    from slackwater.spark.command.sinks import parse_sink
+    from slackwater.spark.command.sources import parse_source
     from slackwater.spark.command.tables import static_tables
 
     static = static_tables(tables)
     spec = RunSpec(
         query,
         stream_table(query, [table.name for table in static]),
-        Source.parse(source, schema, batches),
-        Sink.parse(sink),
-        late_sink=None if late_sink is None else Sink.parse(late_sink, "--late-sink"),
+        parse_source(source, schema, batches),
+        parse_sink(sink),
+        late_sink=None if late_sink is None else parse_sink(late_sink, "--late-sink"),
         tables=static,
         event_time=event_time,
         key=key,
@@ -128,7 +133,7 @@ def command(
     def update_status(progress: str) -> None:
         status.update(f"{progress}, {time.monotonic() - started:.0f} s")
 
-    with watched(console, watch_port, metrics_port), status, session.local_session("slackwater-run") as spark:
+    with watched(console, watch_port, metrics_port), status, session.local_session("slackwater-run", packages) as spark:
         outcome = run_until_done(spark, spec, emit=emit, on_plan=print_plan, on_progress=update_status, as_json=as_json)
     if as_json:
         click.echo(json.dumps({**outcome.report.as_json(), "interrupted": outcome.interrupted}))

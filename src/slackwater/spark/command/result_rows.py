@@ -8,6 +8,7 @@ from typing import Any
 
 from slackwater.watching.series import MAX_RESULT_ROWS, ResultRows
 
+Emit = Callable[[str], None]
 Show = Callable[[ResultRows], None]
 _MAX_COLUMNS = 8
 _MAX_TEXT = 40

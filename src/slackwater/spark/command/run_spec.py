@@ -15,7 +15,9 @@ from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
 from slackwater.language import Late, Measure, Query, Window
 from slackwater.plan import Catalog, Stream, explain, explain_standing
 from slackwater.promises import Completeness
-from slackwater.spark.command.sinks import Emit, Sink, writer_to
+from slackwater.spark.command.kafka_source import KafkaSource
+from slackwater.spark.command.result_rows import Emit
+from slackwater.spark.command.sinks import Sink, writer_to
 from slackwater.spark.command.sources import Source
 from slackwater.spark.command.tables import StaticTable
 from slackwater.spark.runtime.catalog import catalog_of, stream
@@ -42,7 +44,7 @@ class RunSpec:
 
     query: Query
     table: str
-    source: Source
+    source: Source | KafkaSource
     sink: Sink
     late_sink: Sink | None = None
     tables: tuple[StaticTable, ...] = ()
@@ -83,7 +85,7 @@ class RunSpec:
                 raise InvalidOption("option-not-used", problem, "add DELAY to the window, or leave out --law")
         for sink in (self.sink, self.late_sink):
             if sink is not None:
-                sink.refuse_another_run(self.checkpoint)
+                sink.check(self.checkpoint)
         columns = self.source.columns()
         for option, column in (("--event-time", self.event_time), ("--key", self.key), ("--value", self.value)):
             if column is not None and option != "--event-time" and not self.standing:
@@ -95,6 +97,7 @@ class RunSpec:
                 raise InvalidOption("no-such-column", f"{option} {column} is not a column", f"use one of: {known}")
         if self.standing and columns is not None:
             explain_standing(self.query, Catalog.of(Stream(self.table, columns)), self.table, self.value)
+        self.source.check()
 
     def start(
         self, spark: SparkSession, scratch: Path, emit: Emit, as_json: bool = False

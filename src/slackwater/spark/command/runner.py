@@ -16,8 +16,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from slackwater.spark.command.result_rows import Emit
 from slackwater.spark.command.run_spec import RunSpec, query_failed
-from slackwater.spark.command.sinks import Emit
 from slackwater.spark.report import Report, report
 from slackwater.spark.runtime.listener import reports_of, wait_for_batch
 from slackwater.spark.standing.report import PrecisionReport

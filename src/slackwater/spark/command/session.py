@@ -5,27 +5,33 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from slackwater.errors import MissingRequirement
+from slackwater.spark.command.packages import not_started, package_settings
 
 
 @contextmanager
-def local_session(app: str, **conf: str) -> Iterator[SparkSession]:
+def local_session(app: str, packages: Sequence[str] = (), **conf: str) -> Iterator[SparkSession]:
     """A session on all cores of this machine (or on ``MASTER``), stopped at the end; ``conf`` overrides its settings.
 
-    Spark's log is off, so that it does not mix with the command's output.
+    ``packages`` are Maven coordinates or jar files that Spark loads before it starts. Spark's log is off, so that it
+    does not mix with the command's output.
     """
+    jars = package_settings(packages)
     _require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # Spark's workers warn about Spark's own use of pandas; users can do nothing about it.
     os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning:pyspark.worker")
-    with _quiet_stderr():
+    with _stderr_to_file(kept=bool(packages)) as output:
         builder = SparkSession.builder.master(os.environ.get("MASTER", "local[*]")).appName(app)
         settings = {
             "spark.ui.enabled": "false",
@@ -37,11 +43,18 @@ def local_session(app: str, **conf: str) -> Iterator[SparkSession]:
             "spark.python.authenticate.socketTimeout": "120s",  # Python workers start slowly on a busy machine
             "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),  # a smaller limit is checked per row
             "spark.log.level": "OFF",
+            **jars,
             **conf,
         }
         for key, value in settings.items():
             builder = builder.config(key, value)
-        spark = builder.getOrCreate()
+        try:
+            spark = builder.getOrCreate()
+        except PySparkException as error:
+            if not packages:
+                raise
+            output.seek(0)
+            raise not_started(packages, output.read()) from error
         spark.sparkContext.setLogLevel("OFF")
     try:
         yield spark
@@ -59,14 +72,17 @@ def _require_java() -> None:
 
 
 @contextmanager
-def _quiet_stderr() -> Iterator[None]:
-    """Send file descriptor 2 to /dev/null: a starting JVM inherits it and writes to it before its log level is set."""
+def _stderr_to_file(*, kept: bool) -> Iterator[IO[str]]:
+    """Send file descriptor 2 elsewhere: a JVM that starts inherits it, and writes to it before its log level is set.
+
+    If the output is to be ``kept``, it is a temporary file, else /dev/null.
+    """
     sys.stderr.flush()
     saved = os.dup(2)
-    with Path(os.devnull).open("w") as devnull:
-        os.dup2(devnull.fileno(), 2)
+    with tempfile.TemporaryFile("w+", errors="replace") if kept else Path(os.devnull).open("w+") as output:
+        os.dup2(output.fileno(), 2)
         try:
-            yield
+            yield output
         finally:
             os.dup2(saved, 2)
             os.close(saved)

@@ -1,11 +1,12 @@
-"""``--sink`` and ``--late-sink``: the console, Parquet files or JSON files."""
+"""``--sink`` and ``--late-sink``: the console, files or a Kafka topic."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,40 +14,61 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.errors import InvalidOption
 from slackwater.names import quoted
-from slackwater.spark.command.result_rows import Show, result_rows
+from slackwater.spark.command.kafka_address import is_kafka
+from slackwater.spark.command.kafka_sink import KafkaSink
+from slackwater.spark.command.result_rows import Emit, Show, result_rows
 from slackwater.spark.windows.late_rows import late_rows, on_time
 
-Emit = Callable[[str], None]
+_FORMATS = ("parquet", "json")
+
+
+class Sink(Protocol):
+    """Where results go."""
+
+    def check(self, checkpoint: Path | None) -> None:
+        """Raise, before Spark starts, if the sink cannot take the results of this run."""
+
+    def stream_writer(self, result: DataFrame) -> DataStreamWriter | None:
+        """Spark's own sink for a streaming DataFrame; None if results are written one micro-batch at a time."""
+
+    def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool, show: Show) -> None:
+        """Write the rows of one micro-batch. Rows on the console also go to ``show``, for the live page."""
+
+
+def parse_sink(text: str, option: str = "--sink") -> Sink:
+    """A sink from the text of ``option``.
+
+    >>> parse_sink("parquet:out")
+    FileSink(kind='parquet', where='out')
+    """
+    if is_kafka(text):
+        return KafkaSink.parse(option, text)
+    kind, _, where = text.partition(":")
+    if kind == "console" and not where:
+        return ConsoleSink()
+    if kind not in _FORMATS or not where:
+        raise InvalidOption(
+            "unknown-sink",
+            f"{option}: unknown sink `{text}`",
+            "use console, parquet:FOLDER, json:FOLDER or kafka://HOST:PORT/TOPIC",
+        )
+    return FileSink(kind, where)
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
-    """Where results go: ``kind`` is console, parquet or json; ``where`` is the folder of a file sink."""
+class FileSink:
+    """A folder of Parquet or JSON files. A micro-batch that is repeated after a crash overwrites its first attempt."""
 
     kind: str
-    where: str | None
+    where: str
 
-    @classmethod
-    def parse(cls, text: str, option: str = "--sink") -> Sink:
-        """A sink from the text of ``option``.
-
-        >>> Sink.parse("parquet:out")
-        Sink(kind='parquet', where='out')
-        """
-        kind, _, where = text.partition(":")
-        if kind not in ("console", "parquet", "json") or (kind != "console") != bool(where):
-            raise InvalidOption(
-                "unknown-sink", f"{option}: unknown sink `{text}`", "use console, parquet:FOLDER or json:FOLDER"
-            )
-        return cls(kind, where or None)
-
-    def refuse_another_run(self, checkpoint: Path | None) -> None:
+    def check(self, checkpoint: Path | None) -> None:
         """Raise if the folder holds another run's results.
 
         Spark's file sink would take the first batches of the new query for batches that it has already written, and
         skip them.
         """
-        if self.where is None or (checkpoint is not None and checkpoint.exists()):
+        if checkpoint is not None and checkpoint.exists():
             return
         folder = Path(self.where)
         if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
@@ -56,14 +78,27 @@ class Sink:
                 "name another folder, or give the --checkpoint of the run that wrote it",
             )
 
-    def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool, show: Show) -> None:
-        """Write the rows of one micro-batch. A batch repeated after a crash overwrites its first attempt.
+    def stream_writer(self, result: DataFrame) -> DataStreamWriter:
+        """Spark's own file sink."""
+        return result.writeStream.format(self.kind).option("path", self.where)
 
-        Rows on the console also go to ``show``, for the live page.
-        """
-        if self.where is not None:
-            frame.write.mode("overwrite").format(self.kind).save(f"{self.where}/batch={batch}")
-            return
+    def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool, show: Show) -> None:
+        """Write the rows of one micro-batch to a folder of its own."""
+        frame.write.mode("overwrite").format(self.kind).save(f"{self.where}/batch={batch}")
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSink:
+    """Standard output, as a table or as JSON lines."""
+
+    def check(self, checkpoint: Path | None) -> None:
+        """The console takes everything."""
+
+    def stream_writer(self, result: DataFrame) -> None:
+        """Nothing: Spark's console sink prints what people do not need."""
+
+    def write(self, frame: DataFrame, batch: int, emit: Emit, as_json: bool, show: Show) -> None:
+        """Print the rows of one micro-batch."""
         if as_json:
             values = []
             for line in as_json_lines(frame):
@@ -87,9 +122,10 @@ def as_json_lines(frame: DataFrame) -> Iterator[str]:
 def writer_to(
     result: DataFrame, sink: Sink, late: Sink | None, emit: Emit, as_json: bool, show: Show
 ) -> DataStreamWriter:
-    """The writer of ``result``: Spark's own file sink where it suffices, else ``foreachBatch``."""
-    if late is None and sink.where is not None:
-        return result.writeStream.format(sink.kind).option("path", sink.where)
+    """The writer of ``result``: Spark's own sink where it suffices, else ``foreachBatch``."""
+    writer = sink.stream_writer(result) if late is None else None
+    if writer is not None:
+        return writer
 
     def write_batch(frame: DataFrame, batch: int) -> None:
         if late is None:

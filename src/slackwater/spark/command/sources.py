@@ -1,4 +1,4 @@
-"""``--source``: a folder of files, the generator, or a recorded table."""
+"""``--source``: a folder of files, the generator, a recorded table, or Kafka topics."""
 
 from __future__ import annotations
 
@@ -16,11 +16,22 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.language import Measure
 from slackwater.plan import Catalog
+from slackwater.spark.command.kafka_address import is_kafka
+from slackwater.spark.command.kafka_source import KafkaSource
 from slackwater.spark.worker.generator_source import SCHEMA, Readings, read_stream
 
 _FILE_FORMATS = ("json", "parquet", "csv")
 _UNBOUNDED_ROWS = 2**62
 _DEFAULT_LENGTH_S = 60.0
+
+
+def parse_source(text: str, schema: str | None, batches: int = 20) -> Source | KafkaSource:
+    """A source from the text of ``--source``.
+
+    >>> parse_source("generator:1000", None).kind
+    'generator'
+    """
+    return KafkaSource.parse("--source", text, schema) if is_kafka(text) else Source.parse(text, schema, batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +49,13 @@ class Source:
 
     @classmethod
     def parse(cls, text: str, schema: str | None, batches: int = 20) -> Source:
-        """A source from the text of ``--source``.
-
-        >>> Source.parse("generator:1000", None).kind
-        'generator'
-        """
+        """A source from the text of ``--source``."""
         kind, _, where = text.partition(":")
         if kind not in (*_FILE_FORMATS, "generator", "replay") or not where:
             raise InvalidOption(
                 "unknown-source",
                 f"unknown source `{text}`",
-                "use json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:RATE or replay:FILE",
+                "use json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:RATE, replay:FILE or kafka://HOST:PORT/TOPIC",
             )
         if kind in ("json", "csv") and schema is None:
             raise InvalidOption("no-schema", f"--source {text} needs a schema", "add --schema 'ts TIMESTAMP'")
@@ -71,6 +78,9 @@ class Source:
     def recorded(self) -> bool:
         """Whether the stream is a recording: nothing is known after its last row."""
         return self.kind == "replay"
+
+    def check(self) -> None:
+        """Files and folders are checked when the option is parsed."""
 
     def columns(self) -> dict[str, Measure | None] | None:
         """The columns and their measures, or None if only Spark can find them out."""
