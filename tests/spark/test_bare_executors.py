@@ -32,7 +32,7 @@ from pyspark import cloudpickle
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 with open(sys.argv[1], "rb") as file:
-    source = pickle.load(file)({"folder": sys.argv[2], "column": "ts", "state": "{}", "driver": "d"})
+    source = pickle.load(file)({"folder": sys.argv[2], "column": "ts", "state": "{}", "row_file": "false"})
 reader = source.simpleStreamReader(StructType([StructField("ts", TimestampType())]))
 start = reader.initialOffset()
 assert reader.read(start)[1] == start
