@@ -20,7 +20,7 @@ from slackwater.watching.point import Point
 from slackwater.watching.series import About
 from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
 
-DAMAGES = int(os.environ.get("SLACKWATER_FUZZ", "400")) // 4
+DAMAGES = min(int(os.environ.get("SLACKWATER_FUZZ", "60")), 2000)
 QUERY = "8c4a1b3e-0000-4000-8000-000000000000"
 SNAPSHOT: dict[str, Any] = {
     "batch": 7,
