@@ -17,7 +17,7 @@ def checked_json(values: dict[str, Any]) -> str:
 
 
 def read_checked_json(text: str) -> dict[str, Any] | None:
-    """The inverse of ``checked_json``; None if the text is damaged. A text of before, without a checksum, is read too.
+    """The inverse of ``checked_json``; None if the text is damaged or has no checksum.
 
     >>> read_checked_json(checked_json({"a": 1}))
     {'a': 1}
@@ -25,8 +25,10 @@ def read_checked_json(text: str) -> dict[str, Any] | None:
     True
     """
     end = _END.search(text)
-    body = text if end is None else text[: end.start()] + "}"
-    if end is not None and _checksum(body) != end[1]:
+    if end is None:
+        return None
+    body = text[: end.start()] + "}"
+    if _checksum(body) != end[1]:
         return None
     try:
         values = json.loads(body)
