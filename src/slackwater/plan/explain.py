@@ -190,6 +190,8 @@ def _method(plan: Plan) -> str:
 def _arrival(plan: Plan) -> str:
     arrival = plan.window.arrival
     if arrival is not None and plan.measure is Measure.NUMBER:
+        if plan.slack_by_row:
+            return f"{arrival}, used by SLACK and DELAY: the heartbeat follows {plan.attribute}"
         return f"{arrival}, used by DELAY and replays only: the heartbeat follows {plan.attribute}"
     return arrival or "the time of the micro-batch"
 
@@ -198,9 +200,11 @@ def _slack(plan: Plan) -> str:
     assert plan.window.slack is not None
     slack = print_extent(plan.window.slack)
     if plan.window.by_punctuations:
-        return "0: punctuation mode, no row is held back to be sorted"
+        return "0: punctuation mode, rows go into their windows as they arrive and none is held back to be sorted"
     if plan.window.slack.amount == 0:
         return "0: no row is held back, and every row out of order is late"
+    if plan.window.slack.measure is not Measure.TIME and not plan.slack_by_row:
+        slack += " and the rows of a micro-batch"
     if plan.window.drop_ratio is None:
         return f"{slack}: rows further out of order are late"
     return f"at most {slack} are held back; this limit takes precedence over the drop ratio"

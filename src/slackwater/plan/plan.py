@@ -68,7 +68,9 @@ class Plan:
     """How a query will be computed, and what it promises.
 
     ``pane``, ``panes_per_window`` and ``windows_per_row`` are set for tumbling and sliding windows only.
-    ``sharded`` tells whether groups are distributed over several shards. ``notes`` are remarks for ``explain``.
+    ``sharded`` tells whether groups are distributed over several shards. ``slack_by_row`` tells whether the window
+    operator holds a slack buffer and judges row by row, instead of one heartbeat per micro-batch. ``notes`` are remarks
+    for ``explain``.
     """
 
     query: Query
@@ -88,6 +90,7 @@ class Plan:
     method_options: dict[str, int]
     late: Late
     sharded: bool
+    slack_by_row: bool
     notes: tuple[str, ...]
 
     @property
@@ -111,4 +114,4 @@ class Plan:
         """Whether the ordered path gets panes that are built where rows are read, as the aggregates need no order."""
         names = [name for aggregate in self.aggregates for name, _ in aggregate.operator]
         stepwise = self.kind is Kind.LANDMARK and self.window.slide is not None
-        return stepwise and "first" not in names and "last" not in names
+        return stepwise and "first" not in names and "last" not in names and not self.slack_by_row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.language import Late, Measure
 from slackwater.plan.aggregates import Aggregate
-from slackwater.plan.plan import Path, Shape
+from slackwater.plan.plan import Kind, Path, Shape
 from slackwater.plan.text_positions import find_words, position_error, start_of
 from slackwater.plan.windowed_stream import WindowedStream
 
@@ -32,6 +32,17 @@ def _check_heartbeat(stream: WindowedStream, heartbeat: str, measure: Measure | 
     if stream.known is not None and stream.known.columns[heartbeat] is not measure:
         problem = f"{heartbeat} is not of the same kind as the windowing attribute"
         raise stream.clause_error("HEARTBEAT", "wrong-heartbeat", problem, "name a column of that kind")
+
+
+def check_punctuations(stream: WindowedStream, kind: Kind) -> None:
+    """Refuse ``SLACK 0`` with ``DRATIO`` where the window operator needs its rows in order, and so holds them back."""
+    window = stream.window
+    if window.by_punctuations and not (kind is Kind.LANDMARK and window.slide is not None):
+        problem = (
+            "SLACK 0 with DRATIO asks for punctuations without a buffer, but these windows need their rows in order"
+        )
+        remedy = "remove SLACK 0, or write windows in time with SLIDE"
+        raise stream.clause_error("SLACK", "no-punctuations", problem, remedy)
 
 
 def check_without_window(stream: WindowedStream) -> None:
