@@ -54,7 +54,7 @@ plain Spark. `python benchmarks/papers_queries.py --write` writes this page."""
 COMPARED = """The results are from one row per second for twenty minutes, twenty seconds late on average, in 24
 micro-batches; those of standing queries are in order, as their paper assumes. The query with a DELAY reads twenty rows
 per second in real time. A batch job over the same rows leaves every late row out of the windows that it missed. It
-takes the late rows from `LATE ROWS`, and with `SLACK` from the method applied row by row; the ledger must have as many."""
+takes the late rows from `LATE ROWS`, and with `SLACK` from the method applied row by row; the ledger has as many."""
 
 
 @dataclass(frozen=True)

@@ -64,11 +64,11 @@ def heartbeats(name: str, ratio: float, with_clock: bool, **options: Any) -> lis
         clock = 500.0 * (number + 1)
         values = clock - draw.uniform(0.0, 500.0, 100) - draw.exponential(200.0, 100)
         punctuations = np.array([clock - 400.0])
-        batch = Batch(np.sort(values), punctuations=punctuations, late=20 * (number < 20))
+        batch = Batch(np.sort(values), punctuations=punctuations, late=20 * (number < 5))
         if with_clock:
             weights = np.ones(100, dtype=np.int64)
             batch = Batch(
-                np.sort(values), weights=weights, clock=clock, punctuations=punctuations, late=20 * (number < 20)
+                np.sort(values), weights=weights, clock=clock, punctuations=punctuations, late=20 * (number < 5)
             )
         method.observe(batch)
         found.append(method.heartbeat(clock if with_clock else None))
