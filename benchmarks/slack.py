@@ -102,7 +102,7 @@ def _ms(times: pd.Series) -> Any:
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=30.0, help="length of the stream")
     parser.add_argument("--without-spark", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
