@@ -17,7 +17,14 @@ from slackwater.plan.path_choice import (
     window_kind,
 )
 from slackwater.plan.plan import Kind, Path, Plan, Shape
-from slackwater.plan.promise_checks import check_late, check_promise, check_punctuations, check_without_window
+from slackwater.plan.promise_checks import (
+    check_error,
+    check_late,
+    check_promise,
+    check_punctuations,
+    check_sources,
+    check_without_window,
+)
 from slackwater.plan.shape import decompose_select
 from slackwater.plan.window_checks import attribute_measure, check_extents, resolve_columns, windowing_attribute
 from slackwater.plan.windowed_stream import WindowedStream, find_windowed_stream
@@ -41,7 +48,9 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     measure = attribute_measure(stream, attribute)
     check_extents(stream, measure)
     check_promise(stream, measure)
+    check_sources(stream, choose_method(window))
     kind = window_kind(window)
+    check_error(stream, kind)
     # Windows in tuples hold the rows that were kept, so shedding needs no correction.
     shed = window.delay_ms is not None and kind is not Kind.TUPLES
     aggregates, shape = _decompose(stream, attribute, kind, shed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.language import Late, Measure
 from slackwater.plan.aggregates import Aggregate
+from slackwater.plan.method_choice import FIXED_SLACK
 from slackwater.plan.plan import Kind, Path, Shape
 from slackwater.plan.text_positions import find_words, position_error, start_of
 from slackwater.plan.windowed_stream import WindowedStream
@@ -52,6 +53,28 @@ def check_without_window(stream: WindowedStream) -> None:
         position = find_words(query.text, "WITH ERROR", after=start_of(query.select))
         problem, remedy = "WITH ERROR needs a window", "add RANGE, or remove WITH ERROR"
         raise position_error(query, position, "error-without-window", problem, remedy)
+
+
+def check_error(stream: WindowedStream, kind: Kind) -> None:
+    """Refuse WITH ERROR where shedding causes no error."""
+    query = stream.query
+    if not query.with_error or kind is Kind.NONE:
+        return
+    problem, remedy = "", "remove WITH ERROR"
+    if stream.window.delay_ms is None:
+        problem, remedy = "WITH ERROR has no effect without DELAY: no row is shed", "add DELAY, or remove WITH ERROR"
+    elif kind is Kind.TUPLES:
+        problem = "WITH ERROR has no effect on windows in tuples, which hold the rows that were kept"
+    if problem:
+        position = find_words(query.text, "WITH ERROR", after=start_of(query.select))
+        raise position_error(query, position, "error-without-shedding", problem, remedy)
+
+
+def check_sources(stream: WindowedStream, method: str) -> None:
+    """Refuse SOURCE beside SLACK in rows alone, which has one order for the whole stream."""
+    if stream.window.sources and method == FIXED_SLACK:
+        problem = "SOURCE has no effect with SLACK in rows alone, which counts positions in the whole stream"
+        raise stream.clause_error("SOURCE", "source-not-used", problem, "add DRATIO, or remove SOURCE")
 
 
 def check_late(
