@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import slackwater as sw
 from slackwater.control.disorder import make_method
@@ -43,19 +44,23 @@ def test_rows_are_judged_one_by_one(spark: SparkSession, tmp_path: Path, each: i
     made, on_time, heartbeat_s = stream()
     assert 20 < ROWS - on_time.sum() < 120
     source = FileStream(spark, tmp_path / "in")
-    sw.stream("Sensors", source.read_stream(), event_time="ts")
-    running = {
-        name: start_idle(
-            sw.sql(spark, text, name=f"slack-{each}-{name}", location=str(tmp_path / name / "promise")), tmp_path / name
-        )
-        for name, text in QUERIES.items()
-    }
+
+    def begin(name: str) -> StreamingQuery:
+        sw.stream("Sensors", source.read_stream(), event_time="ts")
+        location = str(tmp_path / name / "promise")
+        result = sw.sql(spark, QUERIES[name], name=f"slack-{each}-{name}", location=location)
+        return start_idle(result, tmp_path / name)
+
+    running = {name: begin(name) for name in QUERIES}
     try:
-        for first in range(0, ROWS, each):
-            # Spark may read a micro-batch in any order.
+        for number, first in enumerate(range(0, ROWS, each)):
+            # Spark may read the rows of a micro-batch in any order.
             source.put(made[first : first + each][::-1])
             for query in running.values():
                 settle(query)
+            if number == 5:
+                running["sliding"].stop()
+                running["sliding"] = begin("sliding")
         for name, query in running.items():
             ledger = sw.report(query).completeness[0].ledger
             assert ledger.late >= ROWS - on_time.sum() if name == "capped" else ledger.late == ROWS - on_time.sum()
