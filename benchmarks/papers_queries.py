@@ -312,8 +312,8 @@ def answers(spark: Any, one: Printed, data: pd.DataFrame, folder: Path) -> str:
         "ON ts <= at AND ts > at - INTERVAL 1 HOUR AND ts >= timestamp'2004-06-18 00:00:00 UTC' GROUP BY at"
     ).toPandas()
     both = table.merge(exact, on="at")
-    bound = one.query.precision.bound * (both["exact"].abs() if one.query.precision.relative else 1.0)
-    within = int(((both["value"] - both["exact"]).abs() <= bound).sum())
+    # With a silent stream the bound is wider: the answer says by how much.
+    within = int(((both["value"] - both["exact"]).abs() <= both["error_bound"]).sum())
     return (
         f"{len(table)} answers to {ROWS} rows, {within} of {len(both)} within their bound of the batch's at that "
         f"instant; the last {SHOWN}:\n\n{table.tail(SHOWN).to_string(index=False)}"
