@@ -68,9 +68,10 @@ class Plan:
     """How a query will be computed, and what it promises.
 
     ``pane``, ``panes_per_window`` and ``windows_per_row`` are set for tumbling and sliding windows only.
-    ``sharded`` tells whether groups are distributed over several shards. ``slack_by_row`` tells whether the window
-    operator holds a slack buffer and judges row by row, instead of one heartbeat per micro-batch. ``notes`` are remarks
-    for ``explain``.
+    ``filter_first`` are conditions of WHERE that are applied before rows are shed, as Spark SQL over the columns of
+    the stream. ``sharded`` tells whether groups are distributed over several shards. ``slack_by_row`` tells whether the
+    window operator holds a slack buffer and judges row by row, instead of one heartbeat per micro-batch. ``notes`` are
+    remarks for ``explain``.
     """
 
     query: Query
@@ -89,6 +90,7 @@ class Plan:
     method: str
     method_options: dict[str, int]
     late: Late
+    filter_first: tuple[str, ...]
     sharded: bool
     slack_by_row: bool
     notes: tuple[str, ...]

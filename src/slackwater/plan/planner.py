@@ -5,6 +5,7 @@ from __future__ import annotations
 from slackwater.language import Late, Query, Window
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog
+from slackwater.plan.filter_first import filter_first
 from slackwater.plan.method_choice import choose_method, completeness_promise, method_options
 from slackwater.plan.names import table_name
 from slackwater.plan.path_choice import (
@@ -57,6 +58,7 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     obstacle = slack_obstacle(window, aggregates, shape) if slack_in_rows(window) else None
     slack_by_row = slack_in_rows(window) and obstacle is None
     path = choose_path(kind, slack_by_row)
+    conditions = filter_first(stream, attribute) if window.after_where else ()
     late = window.late or Late.COUNT
     check_late(stream, late, path, aggregates, shape)
     if path is Path.ORDERED:
@@ -82,12 +84,13 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
         method=choose_method(window),
         method_options=method_options(window),
         late=late,
+        filter_first=conditions,
         sharded=sharded,
         slack_by_row=slack_by_row,
         notes=(
             *_window_notes(stream, kind, shape, copied=copied),
             *_slack_notes(window, slack_by_row, obstacle),
-            *_promise_notes(stream, shed and shape is not None),
+            *_promise_notes(stream, conditions, shed and shape is not None),
         ),
     )
 
@@ -136,11 +139,15 @@ def _slack_notes(window: Window, by_row: bool, obstacle: str | None) -> list[str
     return notes
 
 
-def _promise_notes(stream: WindowedStream, estimated: bool) -> list[str]:
+def _promise_notes(stream: WindowedStream, conditions: tuple[str, ...], estimated: bool) -> list[str]:
     query = stream.query
     notes = []
     if stream.window.delay_ms is not None:
-        notes.append("DELAY: rows are shed at the entry when the delay is about to exceed its bound")
+        place = "after WHERE" if conditions else "at the entry"
+        notes.append(f"DELAY: rows are shed {place} when the delay is about to exceed its bound")
+    if conditions:
+        rows = f"the rows where {' AND '.join(conditions)}"
+        notes.append(f"AFTER WHERE: heartbeat, drop ratio and ledger are those of {rows}")
     if estimated:
         notes.append("COUNT, SUM and AVG are estimates over all rows, including shed ones, as doubles")
     if query.precision is not None:

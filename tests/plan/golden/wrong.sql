@@ -102,3 +102,17 @@ SELECT COUNT(*) FROM Sensors [RANGE 10 tuples DELAY 1 second] WITH ERROR
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute SLACK 20 SOURCE sensor]
 ---
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes DRATIO 1% SLACK 0]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute AFTER WHERE] WHERE value > 1
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER value] WHERE value > 1
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER WHERE]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER WHERE] WHERE LENGTH(host) = 3 AND RAND() > 0.5 AND ts > 'a'
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER WHERE] AS s RIGHT JOIN names AS n ON n.sensor = s.sensor WHERE s.value IS NULL
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second HEARTBEAT beat AFTER WHERE] WHERE value > 1
