@@ -65,8 +65,8 @@ def test_rows_are_judged_one_by_one(spark: SparkSession, tmp_path: Path, each: i
             ledger = sw.report(query).completeness[0].ledger
             assert ledger.late >= ROWS - on_time.sum() if name == "capped" else ledger.late == ROWS - on_time.sum()
             assert ledger.on_time + ledger.late == ROWS and ledger.exact
-            found = [p["observedMetrics"].get(f"slackwater-slack:slack-{each}-{name}") for p in query.recentProgress]
-            assert max(row["held"] or 0 for row in found if row is not None) == SLACK
+            counts = [p["observedMetrics"].get(f"slackwater-slack:slack-{each}-{name}") for p in query.recentProgress]
+            assert max(row["held"] or 0 for row in counts if row is not None) == SLACK
     finally:
         for query in running.values():
             query.stop()
