@@ -85,24 +85,19 @@ def test_every_option_of_a_method_changes_its_heartbeats(name: str) -> None:
         plain, changed = (heartbeats(name, ratio, with_clock, **beside, **o) for o in ({}, {option: value}))
         assert plain != changed, option
         if with_clock:
-            refuse_unused(name, {option: value}, with_sources=False)
+            refuse_unused(name, {option: value})
         else:
             assert heartbeats(name, ratio, True, **{option: value}) == heartbeats(name, ratio, True)
             with pytest.raises(InvalidOption, match=rf"\[option-not-used\] {option}="):
-                refuse_unused(name, {option: value}, with_sources=False)
+                refuse_unused(name, {option: value})
 
 
 @pytest.mark.parametrize("name", method_names())
-def test_a_cap_and_sources_change_a_method_or_are_refused(name: str) -> None:
+def test_a_cap_changes_every_method_or_is_refused(name: str) -> None:
     if name != "fixed-slack":
         assert heartbeats(name, 0.05, True, slack_rows=5) != heartbeats(name, 0.05, True)
         with pytest.raises(InvalidOption, match="invalid-slack"):
             make_method(name, Completeness(0.05), slack_rows=0)
-    if name in ("budgeted-quantile", "source-heartbeat"):
-        refuse_unused(name, {}, with_sources=True)
-    else:
-        with pytest.raises(InvalidOption, match="does not tell sources apart"):
-            refuse_unused(name, {}, with_sources=True)
 
 
 @pytest.mark.parametrize("option", ["estimate_every", "sample_every", "samples", "equation", "reservoir", "seed"])

@@ -7,6 +7,7 @@ from slackwater.control.deferral.scheduler import DEFAULT_ORDER
 from slackwater.language import Late, Measure, Precision, Query, print_query
 from slackwater.language.printer import print_extent, print_utility
 from slackwater.plan.catalog import Catalog
+from slackwater.plan.method_choice import FIXED_SLACK
 from slackwater.plan.plan import Kind, Path, Plan
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.units import duration_text, percent
@@ -40,7 +41,7 @@ def explain(plan: Plan) -> str:
     if plan.window.slack is not None:
         lines.append(("slack", _slack(plan)))
     if plan.window.sources:
-        lines.append(("sources", f"one front per {', '.join(plan.window.sources)}; the lowest one moves the heartbeat"))
+        lines.append(("sources", _sources(plan)))
     lines += [("arrival", _arrival(plan)), ("late rows", _LATE[plan.late])]
     if plan.window.delay_ms is not None:
         lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}; {_shed(plan)}"))
@@ -186,6 +187,13 @@ def _promise(plan: Plan) -> str:
 
 def _method(plan: Plan) -> str:
     return plan.method + (f" ({plan.window.heartbeat})" if plan.window.heartbeat is not None else "")
+
+
+def _sources(plan: Plan) -> str:
+    columns = ", ".join(plan.window.sources)
+    if plan.method == FIXED_SLACK:
+        return f"{columns}, shown in the report: SLACK counts positions in the whole stream"
+    return f"one front per {columns}; the lowest one moves the heartbeat"
 
 
 def _arrival(plan: Plan) -> str:

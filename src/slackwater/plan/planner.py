@@ -23,7 +23,6 @@ from slackwater.plan.promise_checks import (
     check_late,
     check_promise,
     check_punctuations,
-    check_sources,
     check_without_window,
 )
 from slackwater.plan.shape import decompose_select
@@ -49,7 +48,6 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     measure = attribute_measure(stream, attribute)
     check_extents(stream, measure)
     check_promise(stream, measure)
-    check_sources(stream, choose_method(window))
     kind = window_kind(window)
     check_error(stream, kind)
     # Windows in tuples hold the rows that were kept, so shedding needs no correction.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from slackwater.language import Late, Measure
 from slackwater.plan.aggregates import Aggregate
-from slackwater.plan.method_choice import FIXED_SLACK
 from slackwater.plan.plan import Kind, Path, Shape
 from slackwater.plan.text_positions import find_words, position_error, start_of
 from slackwater.plan.windowed_stream import WindowedStream
@@ -68,13 +67,6 @@ def check_error(stream: WindowedStream, kind: Kind) -> None:
     if problem:
         position = find_words(query.text, "WITH ERROR", after=start_of(query.select))
         raise position_error(query, position, "error-without-shedding", problem, remedy)
-
-
-def check_sources(stream: WindowedStream, method: str) -> None:
-    """Refuse SOURCE beside SLACK in rows alone, which has one order for the whole stream."""
-    if stream.window.sources and method == FIXED_SLACK:
-        problem = "SOURCE has no effect with SLACK in rows alone, which counts positions in the whole stream"
-        raise stream.clause_error("SOURCE", "source-not-used", problem, "add DRATIO, or remove SOURCE")
 
 
 def check_late(

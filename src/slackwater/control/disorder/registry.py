@@ -37,23 +37,14 @@ def make_method(name: str, promise: Completeness, **options: Any) -> DisorderMet
     return method if slack_rows is None else SlackCap(method, slack_rows)
 
 
-def refuse_unused(name: str, options: dict[str, Any], *, with_sources: bool) -> None:
+def refuse_unused(name: str, options: dict[str, Any]) -> None:
     """Refuse options that change nothing for a stream with an arrival clock, which every stream on Spark has.
 
-    A method names the options that it uses without a clock only (``without_clock``), and says that it tells sources
-    apart (``uses_sources``).
+    A method names the options that it uses without a clock only (``without_clock``).
     """
-    method = _METHODS.find(name)
-    for option in sorted(getattr(method, "without_clock", frozenset()) & options.keys()):
+    for option in sorted(getattr(_METHODS.find(name), "without_clock", frozenset()) & options.keys()):
         raise InvalidOption(
             "option-not-used",
             f"{option}={options[option]!r} of {name} has no effect on a stream with a clock",
             f"leave out {option}",
-        )
-    if with_sources and not getattr(method, "uses_sources", False):
-        users = ", ".join(name for name in method_names() if getattr(_METHODS.find(name), "uses_sources", False))
-        raise InvalidOption(
-            "option-not-used",
-            f"{name} does not tell sources apart, so the columns of the sources have no effect",
-            f"leave them out, or use a method that does: {users}",
         )

@@ -66,7 +66,7 @@ def new_promise(
         slack_by_row,
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
-    refuse_unused(spec.method.name, spec.method.options, with_sources=bool(sources))
+    refuse_unused(spec.method.name, spec.method.options)
     listener.add(CompletenessHandler, spec)
     return spec
 

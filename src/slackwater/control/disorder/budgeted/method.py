@@ -73,7 +73,6 @@ class BudgetedQuantile:
 
     name: ClassVar[str] = "budgeted-quantile"
     follows_clock: ClassVar[bool] = True
-    uses_sources: ClassVar[bool] = True
 
     def __init__(self, promise: Completeness, horizons: tuple[float, ...] = HORIZONS, margin: float = MARGIN) -> None:
         self.ratio = promise.drop_ratio or BEST_EFFORT_RATIO

@@ -42,7 +42,6 @@ class SourceHeartbeat:
 
     name: ClassVar[str] = "source-heartbeat"
     vouched: ClassVar[bool] = True
-    uses_sources: ClassVar[bool] = True
 
     def __init__(self, promise: Completeness, *, hold_ms: float = 0.0) -> None:
         self._hold_ms = hold_ms
