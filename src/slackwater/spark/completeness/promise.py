@@ -10,6 +10,7 @@ from slackwater.control.choice import Method
 from slackwater.control.disorder import DEFAULT_METHOD, refuse_unused
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
+from slackwater.spark.completeness.recount import Recount
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.checks import (
     WATERMARK_POLICY,
@@ -64,6 +65,8 @@ def new_promise(
         numeric_order,
         None if scans is None else row_flow(events, scans),
         slack_by_row,
+        # A slack buffer judged the rows of a micro-batch one after the other, in a state that is gone.
+        None if slack_by_row else Recount(events, arrival),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
     refuse_unused(spec.method.name, spec.method.options)
