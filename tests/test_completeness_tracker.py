@@ -15,6 +15,7 @@ from slackwater.control.choice import Method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.histogram import INVALID_CELL, Cells, decode_cells
+from slackwater.spark.completeness.open_windows import OpenRows, WindowGrid
 from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
@@ -29,7 +30,8 @@ def spec(**promise: float) -> CompletenessSpec:
 
 def cells(margins_ms: list[float], invalid: int = 0) -> Cells:
     margins = np.array(margins_ms) * 1000
-    return Cells(margins, np.ones(len(margins), dtype=np.int64), None, int((margins < 0).sum()), invalid)
+    counts, newest_us = np.ones(len(margins), dtype=np.int64), float(margins.max(initial=-np.inf))
+    return Cells(margins, counts, None, int((margins < 0).sum()), invalid, newest_us=newest_us)
 
 
 def report(
@@ -216,3 +218,79 @@ def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> Non
     again = CompletenessTracker(promise, "q", "e")
     again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=80)
     assert again._source_name(8) == "HFDC01"
+
+
+WINDOWS = WindowGrid(10_000.0, 10_000.0)
+
+
+def test_the_end_of_a_stream_closes_the_windows_of_all_its_rows() -> None:
+    tracker = CompletenessTracker(dataclasses.replace(spec(), grid=WINDOWS), "q", "e")
+    tracker.on_batch(report(0, [-50.0, 700.0, 12_345.0]))
+    ledger, newest_ms = tracker.ledger, NOW_MS + 12_345.0
+    tracker.end_stream()
+    assert tracker.heartbeat_ms is not None and tracker.policy is not None
+    assert newest_ms + 10_000.0 < tracker.heartbeat_ms < newest_ms + 10_100.0
+    tracker.on_idle(NOW_MS + 3_600_000.0)
+    assert tracker.policy.heartbeat_at(NOW_MS + 3_600_000.0) == tracker.heartbeat_ms, "it stands, whatever the time is"
+    outcome = tracker.on_batch(report(1, [], heartbeat_ms=tracker.heartbeat_ms))
+    assert outcome is not None
+    assert (outcome.cause, outcome.wait_ms, outcome.open_rows) == ("the stream has ended", None, 0)
+    assert tracker.ledger == ledger
+
+
+def test_a_stream_without_rows_has_no_end() -> None:
+    tracker = CompletenessTracker(spec(), "q", "e")
+    tracker.on_batch(report(0, []))
+    tracker.end_stream()
+    assert (tracker.heartbeat_ms, tracker.policy) == (None, None)
+
+
+def test_a_restart_knows_where_the_stream_ends_and_what_is_open() -> None:
+    tracker = CompletenessTracker(dataclasses.replace(spec(), grid=WINDOWS), "q", "e")
+    tracker.on_batch(report(0, [0.0, 12_345.0]))
+    again = CompletenessTracker(tracker.spec, "q", "e")
+    again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=1)
+    assert again.open_rows == 2
+    again.end_stream()
+    tracker.end_stream()
+    assert again.heartbeat_ms == tracker.heartbeat_ms is not None
+
+
+@given(
+    st.sampled_from([(10, 10), (10, 5), (15, 10), (60, 1)]),
+    st.lists(st.integers(0, 200_000), min_size=1, max_size=30),
+    st.integers(1, 250_000),
+)
+def test_open_rows_are_those_in_windows_above_the_heartbeat(
+    window: tuple[int, int], events: list[int], heartbeat: int
+) -> None:
+    length, step = (1000 * part for part in window)
+    grid, rows = WindowGrid(float(length), float(step)), OpenRows()
+    rows.add(np.array(events, dtype=np.float64), np.ones(len(events), dtype=np.int64))
+    rows.forget_below(grid.open_from_ms(float(heartbeat)))
+    starts = {e: range(e // step * step, e - length, -step) for e in events}
+    assert rows.count == sum(any(start + length > heartbeat - 1 for start in starts[e]) for e in events)
+    open_windows = {s for e in events for s in starts[e] if s + length > heartbeat - 1}
+    possible = grid.open_windows(float(heartbeat), float(max(events)))
+    assert possible is not None and possible >= len(open_windows)
+    end = grid.end_of_stream_ms(float(max(events)))
+    assert grid.open_windows(end, float(max(events))) == 0
+
+
+def test_many_cells_are_merged_and_every_row_stays() -> None:
+    rows = OpenRows()
+    for start in range(0, 20_000, 500):
+        rows.add(np.arange(start, start + 500.0), np.full(500, 2))
+    assert rows.count == 40_000
+    widest = np.diff(rows._values).max()
+    rows.forget_below(10_000.0)
+    assert 20_000 - 2 * widest <= rows.count <= 20_000
+    values, counts = rows.snapshot()
+    assert len(values) == len(counts) <= 64 and sum(counts) == rows.count
+
+
+def test_the_highest_cell_bounds_the_newest_row() -> None:
+    cells = decode_cells([(5, 3), (-7, 2), (INVALID_CELL, 1)], with_sources=False)
+    assert cells.margins_us.max() < cells.newest_us and not cells.sampled
+    assert decode_cells([(-2, 1)], with_sources=False).newest_us < 0.0
+    assert decode_cells([(5, 3), *PROBES], with_sources=False).sampled

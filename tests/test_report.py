@@ -35,5 +35,8 @@ def test_it_waits_for_a_committed_micro_batch(waited: list[Any]) -> None:
 
 @pytest.mark.parametrize("query", [query_of(), query_of((8, IDLE))])
 def test_it_does_not_wait_for_a_query_that_has_found_nothing(query: StreamingQuery, waited: list[Any]) -> None:
-    assert report(query).as_json()["ledger"]["input"] == 0
+    found = report(query)
+    assert found.as_json()["ledger"]["input"] == 0
+    assert (found.kept, found.as_json()["verdict"]) == (False, "nothing published yet")
+    assert str(found) == "nothing published yet: no micro-batch had rows"
     assert waited == []

@@ -131,6 +131,41 @@ def test_folders_of_other_files(kind: str, spark: SparkSession, tmp_path: Path) 
     assert values(found.where(F.col("window_end") <= F.to_timestamp(F.lit(heartbeat)))) == exact(source, heartbeat)
 
 
+@pytest.mark.usefixtures("shared_session")
+def test_a_stream_that_ends_has_no_open_windows(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in cut_small(11)[:4]:
+        source.put(batch)
+    query = put(tmp_path, PROMISED.replace("SLACK 100 ms", "DRATIO 20%"))
+    options = ("--source", f"json:{source.folder}", "--schema", SCHEMA, "--json")
+    closed = invoke(run.command, query, *options, "--sink", f"parquet:{tmp_path / 'closed'}")
+    report = json.loads(closed.stdout.splitlines()[-1])
+    promise = report["completeness"][0]
+    assert (closed.exit_code, report["verdict"]) == (0, "kept"), closed.output
+    assert promise["open"] == {"rows": 0, "windows": None, "stream_ended": True}
+    merged = sw.reconcile(spark.read.parquet(str(tmp_path / "closed")))
+    everything = exact(source, "2100-01-01")
+    assert values(merged) == everything
+    assert promise["results"] >= len(everything) > 20
+
+    left_open = invoke(run.command, query, *options, "--sink", f"parquet:{tmp_path / 'open'}", "--no-flush")
+    unclosed = json.loads(left_open.stdout.splitlines()[-1])
+    assert unclosed["ledger"]["input"] == report["ledger"]["input"] == 96
+    (promise,) = unclosed["completeness"]
+    assert promise["results"] < len(everything) and promise["open"]["rows"] > 0 and promise["open"]["windows"] > 0
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_nothing_is_kept_while_nothing_is_published(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    source.put(batches(9, count=1)[0])
+    query = put(tmp_path, QUERY.format("WATTR ts ARRIVAL arrived DRATIO 1%"))
+    done = invoke(run.command, query, "--source", f"json:{source.folder}", "--schema", SCHEMA, "--no-flush")
+    assert done.exit_code == 1
+    assert "(nothing published yet)" in done.stderr
+    assert "published   0 results" in done.stderr and "still open  60 rows in" in done.stderr
+
+
 @pytest.mark.full
 @pytest.mark.usefixtures("shared_session")
 def test_replay_to_json_with_late_rows_apart(spark: SparkSession, tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ from slackwater.language import parse
 )
 @watch_options
 @click.option("--batches", type=click.IntRange(1), default=20, show_default=True, help="Micro-batches of a replay.")
+@click.option(
+    "--flush/--no-flush",
+    default=None,
+    help="Close the windows that are open when the source has no more rows.  [default: flush, but not a folder that is "
+    "read with --checkpoint or --seconds]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print results and report as JSON lines.")
 @click.pass_context
 def command(
@@ -66,6 +72,7 @@ def command(
     batches: int,
     watch_port: int | None,
     metrics_port: int | None,
+    flush: bool | None,
     as_json: bool,
 ) -> None:
     """Run the query in FILE on a local Spark and report its promise.
@@ -109,6 +116,7 @@ def command(
         law=law,
         checkpoint=checkpoint,
         limit_s=seconds,
+        flush=flush,
     )
     spec.check()
     console = Console(stderr=True)

@@ -93,7 +93,7 @@ def _normality(series: Series) -> Samples:
 MEASURES = (
     Measure(
         "slackwater_promise_kept",
-        "1 while the promise is kept over the run, else 0",
+        "1 while the promise is kept over the run, 0 if it is broken; absent while nothing is published",
         "gauge",
         _single(lambda s: s.kept),
     ),
@@ -184,6 +184,13 @@ MEASURES = (
     Measure("slackwater_batch_duration_seconds", "Duration of the last micro-batch", "gauge", _latest("duration_s")),
     Measure("slackwater_state_rows", "Rows in Spark's state stores", "gauge", _latest("state_rows")),
     Measure("slackwater_results", "Results published", "counter", _latest("results")),
+    Measure(
+        "slackwater_published",
+        "1 once a result was published, else 0; absent where nobody counts results",
+        "gauge",
+        _single(lambda s: s.published),
+    ),
+    Measure("slackwater_open_rows", "Rows in windows that are still open", "gauge", _latest("open_rows")),
     Measure("slackwater_late_panes", "Late panes published", "counter", _latest("late_panes")),
     Measure("slackwater_standing_queries", "Standing queries", "gauge", _precision(lambda p: p.queries)),
     Measure(

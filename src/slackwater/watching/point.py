@@ -66,7 +66,8 @@ class Point:
     """The state of one promise after one micro-batch. A field that does not apply to the promise is None.
 
     ``ledger``, ``results``, ``late_panes`` and ``precision`` count over the whole run; the other fields describe the
-    micro-batch. ``window_ms`` is the newest window that it closed. ``sources`` are (name, rows, ms behind the arrival
+    micro-batch. ``results`` is None where nobody counts them. ``open_rows`` are in windows that are still open;
+    ``window_ms`` is the newest window that the micro-batch closed. ``sources`` are (name, rows, ms behind the arrival
     clock) triples, ``normality`` (stream, p-value of its increments) pairs.
     """
 
@@ -92,6 +93,7 @@ class Point:
     state_rows: int | None = None
     results: int | None = None
     late_panes: int | None = None
+    open_rows: int | None = None
     window_ms: tuple[float, float] | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
     precision: PrecisionCounts | None = None

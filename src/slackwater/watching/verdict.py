@@ -10,6 +10,9 @@ from slackwater.watching.point import QUANTILES
 from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import About, Decision, Series
 
+NOTHING_PUBLISHED = "nothing published yet"
+"""The word for a promise of a query without results: it is neither kept nor broken."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -32,9 +35,12 @@ def verdict(series: Series) -> Verdict:
     """The state of a promise after its latest micro-batch."""
     about, kept = series.about, series.kept
     tone, word = ("open", "LEARNING") if kept is None else ("good", "KEPT") if kept else ("bad", "BROKEN")
+    nothing_published = kept is None and series.published is False
+    if nothing_published:
+        word = NOTHING_PUBLISHED.upper()
     if about.kind == "completeness":
         ledger, recent = series.ledger, series.recent_ledger()
-        if about.promised == 0 and series.points:
+        if about.promised == 0 and series.points and not nothing_published:
             word = "BEST EFFORT"
         return Verdict(
             tone,
@@ -129,7 +135,12 @@ def lateness_text(series: Series) -> str:
 def _fidelity(counts: PrecisionCounts) -> str:
     if counts.fidelity is None:
         return "–" if counts.hit_ratio is None else "share of time not audited"
-    return f"within the bound {percent(counts.fidelity)} of the time"
+    return f"within the bound {percent(counts.fidelity)} of the time by {audits_text(counts)}"
+
+
+def audits_text(counts: PrecisionCounts) -> str:
+    """How many audits the fidelity comes from."""
+    return "1 audit" if counts.audits == 1 else f"{counts.audits:,} audits"
 
 
 def _margin(realised: float, promised: float) -> str:

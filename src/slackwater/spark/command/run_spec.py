@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +13,7 @@ from slackwater.control.disorder import make_method, method_names
 from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
 from slackwater.language import Late, Measure, Query, Window
-from slackwater.plan import Catalog, Stream, explain, explain_standing
+from slackwater.plan import Catalog, Path, Stream, explain, explain_standing
 from slackwater.promises import Completeness
 from slackwater.spark.command.sinks import Emit, Sink, writer_to
 from slackwater.spark.command.sources import Source
@@ -21,6 +21,7 @@ from slackwater.spark.command.tables import StaticTable
 from slackwater.spark.runtime.catalog import catalog_of, stream
 from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
 from slackwater.spark.runtime.listener import listener_of
+from slackwater.spark.runtime.results import observe_results
 from slackwater.spark.standing.sql import standing_query
 from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.sql import plan_query, run_query
@@ -36,7 +37,8 @@ class RunSpec:
 
     ``table`` is the name that the query gives to the stream. ``tables`` are the static tables it joins. ``key`` and
     ``value`` name columns of a standing query. ``method`` is the method of disorder control, ``law`` the law of load
-    shedding for DELAY. ``limit_s`` is the length of the run; None runs until the source ends.
+    shedding for DELAY. ``limit_s`` is the length of the run; None runs until the source ends. ``flush`` says whether
+    windows that are open then are closed; None leaves it to the source.
     """
 
     query: Query
@@ -50,8 +52,19 @@ class RunSpec:
     value: str | None = None
     method: str | None = None
     law: str | None = None
-    checkpoint: Path | None = None
+    checkpoint: pathlib.Path | None = None
     limit_s: float | None = None
+    flush: bool | None = None
+
+    @property
+    def closes_windows(self) -> bool:
+        """Whether windows that are open at the end of the source are closed.
+
+        A folder that is read with a checkpoint may get more files before the next run.
+        """
+        if self.flush is not None:
+            return self.flush
+        return self.limit_s is None and (self.source.ends or self.checkpoint is None)
 
     @property
     def window(self) -> Window:
@@ -66,6 +79,9 @@ class RunSpec:
 
     def check(self) -> None:
         """Raise the errors that can be found without Spark."""
+        if self.flush and self.limit_s is not None:
+            problem = f"--flush closes windows at the end of the source, and --seconds {self.limit_s:g} stops before it"
+            raise InvalidOption("stopped-before-the-end", problem, "leave one of them out")
         if self.late_sink is not None and self.window.late in (None, Late.COUNT):
             remedy = "leave it out" if self.standing else "write LATE ROWS or LATE PANES in the query"
             raise InvalidOption("nothing-late", "--late-sink: the query has no late output", remedy)
@@ -96,7 +112,7 @@ class RunSpec:
             explain_standing(self.query, Catalog.of(Stream(self.table, columns)), self.table, self.value)
 
     def start(
-        self, spark: SparkSession, scratch: Path, emit: Emit, as_json: bool = False
+        self, spark: SparkSession, scratch: pathlib.Path, emit: Emit, as_json: bool = False
     ) -> tuple[str, StreamingQuery]:
         """Start the query; return its plan as text and the running query.
 
@@ -129,7 +145,9 @@ class RunSpec:
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
             plan, _ = plan_query(spark, self.query)
-            return explain(plan), run_query(spark, self.query, self._options(location))
+            results = run_query(spark, self.query, self._options(location))
+            # The results of plain Spark SQL over a promised stream are counted by nobody else.
+            return explain(plan), observe_results(results, self.table) if plan.path is Path.ROWS else results
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
         live = self.limit_s is not None and not self.source.recorded

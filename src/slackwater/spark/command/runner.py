@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from slackwater.spark.command.run_spec import RunSpec, query_failed
 from slackwater.spark.command.sinks import Emit
 from slackwater.spark.report import Report, report
-from slackwater.spark.runtime.listener import reports_of, wait_for_batch
+from slackwater.spark.runtime.listener import end_stream, reports_of, wait_for_batch
 from slackwater.spark.standing.report import PrecisionReport
 
 _FIRST_BATCH_TIMEOUT_S = 120.0
@@ -51,7 +51,7 @@ def run_until_done(
         plan, query = spec.start(spark, Path(folder), emit, as_json)
         try:
             on_plan(plan)
-            _wait(query, spec.limit_s, on_progress, interrupted)
+            _wait(query, spec, on_progress, interrupted)
         except StreamingQueryException as error:
             raise query_failed(error) from error
         finally:
@@ -74,16 +74,16 @@ def _ctrl_c_sets_event() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _wait(query: StreamingQuery, limit_s: float | None, on_progress: OnText, interrupted: threading.Event) -> None:
-    if limit_s is None:
-        _wait_for_last_row(query, on_progress, interrupted)
+def _wait(query: StreamingQuery, spec: RunSpec, on_progress: OnText, interrupted: threading.Event) -> None:
+    if spec.limit_s is None:
+        _wait_for_last_row(query, spec.closes_windows, on_progress, interrupted)
     else:
         deadline = clock.monotonic() + _FIRST_BATCH_TIMEOUT_S
         while query.isActive and query.lastProgress is None and not interrupted.is_set():
             if clock.monotonic() >= deadline:
                 break
             query.awaitTermination(1)
-        end = clock.monotonic() + limit_s
+        end = clock.monotonic() + spec.limit_s
         while query.isActive and clock.monotonic() < end and not interrupted.is_set():
             query.awaitTermination(1)
             _report_progress(query, on_progress, timeout_s=0.0)
@@ -92,19 +92,18 @@ def _wait(query: StreamingQuery, limit_s: float | None, on_progress: OnText, int
         raise failure
 
 
-def _wait_for_last_row(query: StreamingQuery, on_progress: OnText, interrupted: threading.Event) -> None:
-    """Wait until every row is committed and every heartbeat that follows from the rows is in force."""
+def _wait_for_last_row(
+    query: StreamingQuery, close_windows: bool, on_progress: OnText, interrupted: threading.Event
+) -> None:
+    """Wait until every row is committed, and close the windows that are open then if that is asked for."""
     failures: list[Exception] = []
 
     def process_all() -> None:
         try:
-            while query.isActive:
-                query.processAllAvailable()
-                batch = _report_progress(query, on_progress, timeout_s=30.0)
-                query.processAllAvailable()
-                last = query.lastProgress
-                if last is None or int(last["batchId"]) == batch:
-                    return
+            _process_all(query, on_progress)
+            if close_windows and not interrupted.is_set():
+                end_stream(str(query.id))
+                _process_all(query, on_progress)
         except Exception as error:
             failures.append(error)
 
@@ -114,6 +113,17 @@ def _wait_for_last_row(query: StreamingQuery, on_progress: OnText, interrupted: 
         worker.join(0.1)
     if failures and not interrupted.is_set():
         raise failures[0]
+
+
+def _process_all(query: StreamingQuery, on_progress: OnText) -> None:
+    """Return once every row is committed and every heartbeat that follows from the rows is in force."""
+    while query.isActive:
+        query.processAllAvailable()
+        batch = _report_progress(query, on_progress, timeout_s=30.0)
+        query.processAllAvailable()
+        last = query.lastProgress
+        if last is None or int(last["batchId"]) == batch:
+            return
 
 
 def _report_progress(query: StreamingQuery, on_progress: OnText, timeout_s: float) -> int:

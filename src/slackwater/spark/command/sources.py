@@ -72,6 +72,11 @@ class Source:
         """Whether the stream is a recording: nothing is known after its last row."""
         return self.kind == "replay"
 
+    @property
+    def ends(self) -> bool:
+        """Whether nothing comes after the last row: a folder may get more files."""
+        return self.kind in ("generator", "replay")
+
     def columns(self) -> dict[str, Measure | None] | None:
         """The columns and their measures, or None if only Spark can find them out."""
         try:

@@ -74,6 +74,21 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             tracker.on_idle(now_ms)
             _publish(tracker)
 
+    def end_stream(self, query_id: str) -> None:
+        for tracker in self._trackers_of(query_id) or self._resumed_trackers(query_id):
+            tracker.end_stream()
+            _publish(tracker)
+
+    def _resumed_trackers(self, query_id: str) -> list[CompletenessTracker]:
+        """The trackers of a query that has committed nothing in this run; they go on from the run before."""
+        for spec in self._specs.values():
+            epoch = spec.mailbox.control.epoch_of(query_id)
+            if epoch is not None and (snapshot := spec.mailbox.read_snapshot(query_id)):
+                tracker = CompletenessTracker(spec, query_id, epoch)
+                tracker.resume(snapshot, HeartbeatOffset(epoch), snapshot["batch"] + 1)
+                self._trackers[query_id, spec.name] = tracker
+        return self._trackers_of(query_id)
+
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
         # In the run before, the query may have had a promise of another name: that one is over.
         trackers = self._trackers_of(query_id) or list(self._trackers_before(query_id))
@@ -254,9 +269,10 @@ def _entry(tracker: CompletenessTracker, outcome: BatchOutcome, progress: Stream
             row_cost_s=duration_s(progress) / rows if rows else None,
             duration_s=duration_s(progress),
             state_rows=state_rows(progress),
-            results=published.results + ((last.results or 0) if last else 0),
+            results=None if published.results is None else published.results + ((last.results or 0) if last else 0),
             late_panes=published.late_panes + ((last.late_panes or 0) if last else 0),
             window_ms=published.window_ms,
+            open_rows=outcome.open_rows,
         )
 
     return SeriesEntry(about, spec.mailbox.folder, point_after)

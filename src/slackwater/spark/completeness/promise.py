@@ -10,6 +10,7 @@ from slackwater.control.choice import Method
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
+from slackwater.spark.completeness.open_windows import WindowGrid
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.checks import (
     WATERMARK_POLICY,
@@ -37,10 +38,12 @@ def new_promise(
     location: str | None,
     numeric_order: bool = False,
     scans: int | None = 1,
+    grid: WindowGrid | None = None,
 ) -> CompletenessSpec:
     """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option.
 
     ``scans`` is how often the plan above will read the stream; None if it leaves out rows before they are counted.
+    ``grid`` is where the windows of the query lie; None if that is not known.
     """
     sources = [source] if isinstance(source, str) else list(source or [])
     require_stream(events, "events")
@@ -62,6 +65,7 @@ def new_promise(
         mailbox_for(spark, chosen_name, location),
         numeric_order,
         None if scans is None else row_flow(events, scans),
+        grid or WindowGrid(),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
     listener.add(CompletenessHandler, spec)
