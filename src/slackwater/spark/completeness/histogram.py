@@ -109,8 +109,9 @@ class Cells:
     """The histogram of one micro-batch.
 
     ``margins_us`` is the lower edge of each cell, so that no row appears fresher than it is. ``below`` counts late
-    rows. ``unplaced`` rows are on time and valid, but the sample cannot represent them. ``newest_us`` is the upper edge
-    of the highest cell: no row is above it, unless the rows were ``sampled``.
+    rows. ``unplaced`` rows are on time and valid, but the sample cannot represent them. ``invalid_by_source`` are pairs
+    of source and invalid rows. ``newest_us`` is the upper edge of the highest cell: no row is above it, unless the rows
+    were ``sampled``.
     """
 
     margins_us: NDArray[np.float64]
@@ -119,6 +120,7 @@ class Cells:
     below: int
     invalid: int
     unplaced: int = 0
+    invalid_by_source: tuple[tuple[int, int], ...] = ()
     newest_us: float = -math.inf
     sampled: bool = False
 
@@ -163,7 +165,11 @@ def decode_cells(
     sources = None
     if with_sources:
         sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_PER_SIDE
-    invalid = int(counts[codes == INVALID_CELL].sum())
+    is_invalid = codes == INVALID_CELL
+    invalid = int(counts[is_invalid].sum())
+    invalid_by_source: tuple[tuple[int, int], ...] = ()
+    if sources is not None:
+        invalid_by_source = tuple(zip(sources[is_invalid].tolist(), counts[is_invalid].tolist(), strict=True))
     placed, probes = codes < INVALID_CELL, int(np.count_nonzero(codes >= _FIRST_PROBE))
     codes, counts = codes[placed], counts[placed]
     per_unit = _CELLS_PER_UNIT_WITH_SOURCES if with_sources else CELLS_PER_UNIT
@@ -177,8 +183,10 @@ def decode_cells(
         else:
             edges, unplaced, counts, codes = edges[~far], unplaced + int(counts[far].sum()), counts[~far], codes[~far]
     below = int(counts[codes < 0].sum())
-    by_source = None if sources is None else sources[placed]
-    return Cells(edges, counts, by_source, below, invalid, unplaced, newest_us, sampled=probes > 0)
+    placed_sources = None if sources is None else sources[placed]
+    return Cells(
+        edges, counts, placed_sources, below, invalid, unplaced, invalid_by_source, newest_us, sampled=probes > 0
+    )
 
 
 def _edges_us(codes: NDArray[np.int64], per_unit: int) -> NDArray[np.float64]:

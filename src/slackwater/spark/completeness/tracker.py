@@ -24,6 +24,7 @@ from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.point import Lateness
 
 _MOST_SOURCES = 20
+_MOST_LOSSES = 20
 _MOST_NAMES = 1000
 _COARSE_FROM_ROWS = 100_000
 """A micro-batch this large has some 400 probes. If too few of them differ, its event times are coarse."""
@@ -92,7 +93,8 @@ class BatchOutcome:
     """What became of one micro-batch.
 
     ``sources`` are those furthest behind: name, rows, and how far the freshest row is behind the clock in milliseconds.
-    ``open_rows`` are in windows that the heartbeat has not closed yet.
+    ``losses`` are the sources with the most late and invalid rows: name, late rows, invalid rows. ``open_rows`` are in
+    windows that the heartbeat has not closed yet.
     """
 
     batch_id: int
@@ -103,6 +105,7 @@ class BatchOutcome:
     cause: str
     lateness: Lateness | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
+    losses: tuple[tuple[str, int, int], ...] = ()
     open_rows: int = 0
 
 
@@ -200,6 +203,7 @@ class CompletenessTracker:
             cause,
             lateness,
             sources,
+            self._losses(cells, late > 0),
             self._open_rows.count,
         )
         if wait_ms is not None:
@@ -323,6 +327,20 @@ class CompletenessTracker:
         np.minimum.at(freshest, index, behind_ms)
         slowest = np.argsort(-freshest, kind="stable")[:_MOST_SOURCES]
         return tuple((self._source_name(int(numbers[i])), int(rows[i]), round(float(freshest[i]), 3)) for i in slowest)
+
+    def _losses(self, cells: Cells, some_are_late: bool) -> tuple[tuple[str, int, int], ...]:
+        """The sources that lost most rows."""
+        if cells.sources is None:
+            return ()
+        lost = {source: (0, rows) for source, rows in cells.invalid_by_source}
+        if some_are_late:
+            below = cells.margins_us < 0
+            numbers, index = np.unique(cells.sources[below], return_inverse=True)
+            late_rows = np.bincount(index, weights=cells.counts[below]).astype(int)
+            for source, rows in zip(numbers.tolist(), late_rows.tolist(), strict=True):
+                lost[source] = (rows, lost.get(source, (0, 0))[1])
+        most = sorted(lost.items(), key=lambda item: -sum(item[1]))[:_MOST_LOSSES]
+        return tuple((self._source_name(source), late, invalid) for source, (late, invalid) in most)
 
     def _learn_source_heartbeats(self, heartbeats_ms: dict[int | None, float]) -> str:
         """Take over heartbeats that the stream itself carried; the cause of the decision."""
