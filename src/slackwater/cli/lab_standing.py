@@ -17,6 +17,7 @@ from slackwater import units
 from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD, deferral_method_names
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.extras import require
+from slackwater.files import require_output_file
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.queries import QuerySet
 from slackwater.promises import Precision
@@ -88,6 +89,7 @@ def command(
           --aggregate max --window 30ticks --confidence 90%
       slackwater lab standing prices.parquet --key symbol --event-time ts --value close --interrupt 2@10min
     """
+    require_output_file(Path("standing.png") if plot else None, "--plot")
     promises = [Precision.of(bound, level) for bound in within.split(",") for level in confidence.split(",")]
     try:
         rows = pd.read_parquet(values)

@@ -16,13 +16,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.spark.command.run_spec import RunSpec, query_failed
+from slackwater.spark.command.run_spec import RunSpec, Started, query_failed
 from slackwater.spark.command.sinks import Emit
 from slackwater.spark.report import Report, report
 from slackwater.spark.runtime.listener import end_stream, reports_of, wait_for_batch
 from slackwater.spark.standing.report import PrecisionReport
 
 _FIRST_BATCH_TIMEOUT_S = 120.0
+_PROGRESS_S = 1.0
 
 OnText = Callable[[str], None]
 
@@ -48,13 +49,16 @@ def run_until_done(
     with scratch as folder, _ctrl_c_sets_event() as interrupted, warnings.catch_warnings():
         # stopping in the middle of a micro-batch makes toPandas warn; a query that fails raises its own error
         warnings.filterwarnings("ignore", message="toPandas attempted Arrow optimization")
-        plan, query = spec.start(spark, Path(folder), emit, as_json)
+        started = spec.start(spark, Path(folder), emit, as_json)
+        query = started.query
         try:
-            on_plan(plan)
-            _wait(query, spec, on_progress, interrupted)
+            on_plan(started.plan)
+            _wait(started, spec, on_progress, interrupted)
         except StreamingQueryException as error:
             raise query_failed(error) from error
         finally:
+            if started.replay is not None:
+                started.replay.stop()
             with suppress(Exception):
                 query.stop()
         return RunOutcome(report(query), interrupted.is_set())
@@ -74,9 +78,10 @@ def _ctrl_c_sets_event() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _wait(query: StreamingQuery, spec: RunSpec, on_progress: OnText, interrupted: threading.Event) -> None:
+def _wait(started: Started, spec: RunSpec, on_progress: OnText, interrupted: threading.Event) -> None:
+    query = started.query
     if spec.limit_s is None:
-        _wait_for_last_row(query, spec.closes_windows, on_progress, interrupted)
+        _wait_for_last_row(started, spec.closes_windows, on_progress, interrupted)
     else:
         deadline = clock.monotonic() + _FIRST_BATCH_TIMEOUT_S
         while query.isActive and query.lastProgress is None and not interrupted.is_set():
@@ -93,13 +98,16 @@ def _wait(query: StreamingQuery, spec: RunSpec, on_progress: OnText, interrupted
 
 
 def _wait_for_last_row(
-    query: StreamingQuery, close_windows: bool, on_progress: OnText, interrupted: threading.Event
+    started: Started, close_windows: bool, on_progress: OnText, interrupted: threading.Event
 ) -> None:
     """Wait until every row is committed, and close the windows that are open then if that is asked for."""
     failures: list[Exception] = []
+    query, replay = started.query, started.replay
 
     def process_all() -> None:
         try:
+            while replay is not None and query.isActive and not replay.wait(timeout_s=_PROGRESS_S):
+                _report_progress(query, on_progress, timeout_s=0.0)
             _process_all(query, on_progress)
             if close_windows and not interrupted.is_set():
                 end_stream(str(query.id))

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from slackwater.errors import MissingRequirement
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @contextmanager
@@ -21,6 +23,8 @@ def local_session(app: str, **conf: str) -> Iterator[SparkSession]:
     Spark's log is off, so that it does not mix with the command's output.
     """
     _require_java()
+    from pyspark.sql import SparkSession
+
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # Spark's workers warn about Spark's own use of pandas; users can do nothing about it.
