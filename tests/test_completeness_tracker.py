@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 from slackwater.control.choice import Method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
+from slackwater.spark.completeness.batches import BatchObservation
 from slackwater.spark.completeness.histogram import INVALID_CELL, Cells, decode_cells
+from slackwater.spark.completeness.lateness import LatenessHistory
 from slackwater.spark.completeness.open_windows import OpenRows, WindowGrid
-from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
+from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
 
@@ -294,3 +297,49 @@ def test_the_highest_cell_bounds_the_newest_row() -> None:
     assert cells.margins_us.max() < cells.newest_us and not cells.sampled
     assert decode_cells([(-2, 1)], with_sources=False).newest_us < 0.0
     assert decode_cells([(5, 3), *PROBES], with_sources=False).sampled
+
+
+def test_lateness_is_that_of_the_run_and_of_the_last_minutes_not_of_the_micro_batch() -> None:
+    """A micro-batch of a minute whose rows come within 0.3 s: behind its end they are half a minute in the median."""
+    tracker = CompletenessTracker(spec(), "q", "e")
+    behind_ms = -np.linspace(0.0, 60_000.0, 600)
+    for batch, late_ms in enumerate((300.0, 300.0, 40.0)):
+        cell = math.floor((late_ms * 1e3) ** 0.125 * 32)
+        observed = dataclasses.replace(
+            report(100 * batch, behind_ms.tolist()),
+            lateness=((cell, 600), (None, 2)),
+            began_ms=NOW_MS + 100_000.0 * batch - 60_000.0,
+            reported_at_ms=NOW_MS + 200_000.0 * batch,
+        )
+        outcome = tracker.on_batch(observed)
+    assert outcome is not None and outcome.lateness is not None
+    assert outcome.lateness.quantiles_ms[0] > 25_000.0 and outcome.span_ms == 60_000.0
+    assert outcome.run_lateness_ms is not None and outcome.recent_lateness_ms is not None
+    assert outcome.run_lateness_ms[1] == outcome.run_lateness_ms[2] == pytest.approx(300.0, rel=0.06)
+    assert outcome.run_lateness_ms[1] >= 300.0
+    assert outcome.recent_lateness_ms[0] == pytest.approx(40.0, rel=0.06), "the first is more than five minutes ago"
+    assert outcome.recent_lateness_ms[3] == outcome.run_lateness_ms[3]
+    again = CompletenessTracker(spec(), "q", "e")
+    again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=201)
+    assert again._lateness.run_ms() == tracker._lateness.run_ms()
+
+
+def test_without_arrivals_rows_are_as_late_as_their_micro_batch() -> None:
+    tracker = CompletenessTracker(spec(), "q", "e")
+    outcome = tracker.on_batch(report(0, [-2_000.0] * 9 + [-9_000.0]))
+    assert outcome is not None and outcome.recent_lateness_ms is not None
+    assert outcome.recent_lateness_ms[0] == pytest.approx(2_000.0, rel=0.05)
+    assert outcome.recent_lateness_ms[3] == pytest.approx(9_000.0, rel=0.05)
+    assert outcome.span_ms is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 50)), min_size=1, max_size=30))
+def test_the_lateness_of_the_last_minutes_forgets_the_rest(batches: list[tuple[int, int]]) -> None:
+    history, ordered = LatenessHistory(), sorted(batches)
+    for at_ms, cell in ordered:
+        history.add_cells(float(at_ms), [(cell, 1)])
+    kept = LatenessHistory()
+    for at_ms, cell in ordered:
+        if at_ms >= ordered[-1][0] - 300_000:
+            kept.add_cells(0.0, [(cell, 1)])
+    assert history.recent_ms() == kept.run_ms()

@@ -208,9 +208,13 @@ def test_the_report_as_text_json_and_html() -> None:
     series = ratio_series(10)
     text = "\n".join(series_lines(series))
     assert "0.5% of 10,000 rows late" in text
-    assert "50% 100 ms, 90% 100 ms, 99% 900 ms, longest 9 s" in text
+    assert "50% 60 ms, 90% 90 ms, 99% 800 ms, longest 8 s in the last 5 min" in text
+    assert "50% 50 ms, 90% 80 ms, 99% 700 ms, longest 8.5 s over the run" in text
+    assert "micro-batch 500 ms of arrivals in the last one" in text
     assert "decisions   22:13:20 quantile, wait 4 s" in text
-    assert json.loads(json.dumps(series_json(series)))["lateness_ms"]["longest"] == 9000.0
+    values = json.loads(json.dumps(series_json(series)))
+    assert (values["lateness_ms"]["longest"], values["run_lateness_ms"]["longest"]) == (8000.0, 8500.0)
+    assert values["last_batch"]["span_ms"] == 500.0 and values["last_batch"]["behind_ms"]["longest"] == 9000.0
     page = report_html([series])
     assert "KEPT" in page and "<svg" in page and "DRATIO 1%" in page
     assert "http" not in page.replace("http://www.w3.org/", "").replace("http://purl.org/", "").replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -74,10 +74,21 @@ def _rows_by_fate(series: Series) -> Samples:
 
 
 def _lateness(series: Series) -> Samples:
-    lateness = series.latest("lateness")
-    if lateness is not None:
-        for quantile, behind_ms in zip(QUANTILES, lateness.quantiles_ms, strict=True):
-            yield (f"{quantile:g}",), behind_ms / 1e3
+    return _by_quantile(series.recent_lateness_ms())
+
+
+def _run_lateness(series: Series) -> Samples:
+    return _by_quantile(series.latest("run_lateness_ms"))
+
+
+def _behind(series: Series) -> Samples:
+    behind = series.latest("lateness")
+    return _by_quantile(None if behind is None else behind.quantiles_ms)
+
+
+def _by_quantile(quantiles_ms: Sequence[float] | None) -> Samples:
+    for quantile, value_ms in zip(QUANTILES, quantiles_ms or (), strict=False):
+        yield (f"{quantile:g}",), value_ms / 1e3
 
 
 def _sources(series: Series) -> Samples:
@@ -150,10 +161,30 @@ MEASURES = (
     ),
     Measure(
         "slackwater_lateness_seconds",
-        "How far the rows of the last micro-batch were behind the arrival clock, by quantile",
+        "Arrival - event time of the rows of the last five minutes, by quantile",
         "gauge",
         _lateness,
         "quantile",
+    ),
+    Measure(
+        "slackwater_run_lateness_seconds",
+        "Arrival - event time of the rows of the run, by quantile",
+        "gauge",
+        _run_lateness,
+        "quantile",
+    ),
+    Measure(
+        "slackwater_behind_seconds",
+        "How far the rows of the last micro-batch were behind the arrival clock at its end, by quantile",
+        "gauge",
+        _behind,
+        "quantile",
+    ),
+    Measure(
+        "slackwater_batch_span_seconds",
+        "Time from the first to the last arrival in the last micro-batch, which adds to the wait",
+        "gauge",
+        _latest("span_ms", 1e-3),
     ),
     Measure(
         "slackwater_source_behind_seconds",

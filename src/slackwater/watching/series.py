@@ -216,6 +216,17 @@ class Series:
         index = bisect.bisect_right(self.points, at_ms, key=lambda point: point.at_ms)
         return self.points[index - 1] if index else None
 
+    def recent_lateness_ms(self) -> tuple[float, ...] | None:
+        """The quantiles of lateness in the last five minutes.
+
+        A number has no lateness of its own: it is measured behind the highest number of its micro-batch.
+        """
+        recent = self.latest("recent_lateness_ms")
+        if recent is not None:
+            return tuple(recent)
+        behind = self.latest("lateness")
+        return None if behind is None else tuple(behind.quantiles_ms)
+
     def lateness_bins(self, span_ms: float = RECENT_MS) -> dict[int, int]:
         """Rows per bin of lateness, over the last ``span_ms``."""
         bins: dict[int, int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slackwater.units import duration_text, percent
@@ -123,13 +124,21 @@ def heartbeat_text(about: About, heartbeat_ms: float | None) -> str:
 
 
 def lateness_text(series: Series) -> str:
-    """The quantiles of lateness in the latest micro-batch with rows."""
-    lateness = series.latest("lateness")
-    if lateness is None:
+    """The quantiles of lateness in the last five minutes."""
+    return quantiles_text(series.about, series.recent_lateness_ms())
+
+
+def quantiles_text(about: About, quantiles_ms: Sequence[float] | None) -> str:
+    """Quantiles of lateness as text.
+
+    >>> quantiles_text(About("q", "q", "p", "completeness", 0.01, "budgeted-quantile"), (100.0, 150.0, 300.0, 2000.0))
+    '50% 100 ms, 90% 150 ms, 99% 300 ms, longest 2 s'
+    """
+    if quantiles_ms is None:
         return "–"
     names = ["longest" if q == 1.0 else f"{100 * q:g}%" for q in QUANTILES]
-    values = zip(names, lateness.quantiles_ms, strict=True)
-    return ", ".join(f"{name} {wait_text(series.about, max(value, 0.0))}" for name, value in values)
+    values = zip(names, quantiles_ms, strict=True)
+    return ", ".join(f"{name} {wait_text(about, max(value, 0.0))}" for name, value in values)
 
 
 def _fidelity(counts: PrecisionCounts) -> str:

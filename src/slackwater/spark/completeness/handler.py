@@ -11,16 +11,12 @@ from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from slackwater.spark.completeness.batches import BatchObservation, BatchOutcome
 from slackwater.spark.completeness.histogram import Cells, decode_cells
 from slackwater.spark.completeness.problem_rows import problem_rows_of
 from slackwater.spark.completeness.report import CompletenessReport, completeness_report_of
 from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX, carried_heartbeats
-from slackwater.spark.completeness.tracker import (
-    BatchObservation,
-    BatchOutcome,
-    CompletenessSpec,
-    CompletenessTracker,
-)
+from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
@@ -239,6 +235,7 @@ def _observation(
         chosen_at_ms=_known_ms(control.chosen_at_us),
         decided_at_ms=_known_ms(control.decided_at_us),
         began_ms=_ms(metrics.get("began_us")),
+        lateness=_pairs(metrics.get("lateness")),
         clock_ms=reported_at_ms if clock_ms is None else clock_ms,
         cells=cells,
         reported_at_ms=reported_at_ms,
@@ -282,6 +279,9 @@ def _entry(
             wait_ms=outcome.wait_ms,
             mean_wait_ms=mean_wait_ms,
             lateness=outcome.lateness,
+            run_lateness_ms=outcome.run_lateness_ms,
+            recent_lateness_ms=outcome.recent_lateness_ms,
+            span_ms=outcome.span_ms,
             sources=outcome.sources,
             losses=outcome.losses,
             problem_rows=problem_rows,
@@ -295,6 +295,10 @@ def _entry(
         )
 
     return SeriesEntry(about, spec.mailbox, point_after)
+
+
+def _pairs(counted: list[Any] | None) -> tuple[tuple[int | None, int], ...] | None:
+    return None if counted is None else tuple((cell["item"], cell["count"]) for cell in counted)
 
 
 def _ms(us: int | None) -> float | None:

@@ -16,7 +16,9 @@ from slackwater.control.disorder.cause import STREAM_ENDED
 from slackwater.control.ledger import Ledger
 from slackwater.control.policy import LiveClock, Policy
 from slackwater.promises import Completeness
+from slackwater.spark.completeness.batches import BatchObservation, BatchOutcome
 from slackwater.spark.completeness.histogram import Cells
+from slackwater.spark.completeness.lateness import LatenessHistory
 from slackwater.spark.completeness.open_windows import OpenRows, WindowGrid
 from slackwater.spark.runtime.row_flow import RowFlow
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
@@ -59,56 +61,6 @@ class CompletenessSpec:
         return DisorderController(self.completeness, method)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchObservation:
-    """What one committed micro-batch reported about its rows.
-
-    ``heartbeat_ms`` judged the rows (None: no heartbeat yet). ``reference_ms`` is the zero of the histogram's margins
-    (None: each row was measured from its own arrival). ``clock_ms`` is the arrival clock at the end of the batch,
-    ``reported_at_ms`` the time at which it was planned, ``took_ms`` how long it took from then to its commit,
-    ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen and ``decided_at_ms`` that of the decision
-    (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
-    ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source. ``misread``: the
-    rows were not read exactly once, as far as one can tell.
-    """
-
-    batch_id: int
-    heartbeat_ms: float | None
-    reference_ms: float | None
-    clock_ms: float
-    cells: Cells
-    reported_at_ms: float
-    state_rows: int
-    source_names: dict[int, str] = field(default_factory=dict)
-    source_heartbeats_ms: dict[int | None, float] = field(default_factory=dict)
-    chosen_at_ms: float | None = None
-    decided_at_ms: float | None = None
-    began_ms: float | None = None
-    took_ms: float = 0.0
-    misread: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOutcome:
-    """What became of one micro-batch.
-
-    ``sources`` are those furthest behind: name, rows, and how far the freshest row is behind the clock in milliseconds.
-    ``losses`` are the sources with the most late and invalid rows: name, late rows, invalid rows. ``open_rows`` are in
-    windows that the heartbeat has not closed yet.
-    """
-
-    batch_id: int
-    clock_ms: float
-    heartbeat_ms: float | None
-    wait_ms: float | None
-    ledger: Ledger
-    cause: str
-    lateness: Lateness | None = None
-    sources: tuple[tuple[str, int, float], ...] = ()
-    losses: tuple[tuple[str, int, int], ...] = ()
-    open_rows: int = 0
-
-
 @dataclass(slots=True)
 class CompletenessTracker:
     """Controller and ledger of one promise in one query; no Spark, no clock, no I/O.
@@ -135,6 +87,7 @@ class CompletenessTracker:
     _waited_row_ms: float = 0.0
     _waited_rows: int = 0
     _newest_ms: float = -math.inf
+    _lateness: LatenessHistory = field(default_factory=LatenessHistory)
     _open_rows: OpenRows = field(default_factory=OpenRows)
     _stream_ended: bool = False
 
@@ -155,6 +108,7 @@ class CompletenessTracker:
             newest_ms = snapshot.get("newest_ms")
             self._newest_ms = -math.inf if newest_ms is None else newest_ms
             self._open_rows.resume(snapshot.get("open_rows", [[], []]))
+            self._lateness.resume(snapshot.get("lateness", []))
         if offset.ledger is not None and offset.batch > self.last_batch:
             self.ledger = Ledger.from_json(offset.ledger)
             self.last_batch = offset.batch
@@ -182,6 +136,8 @@ class CompletenessTracker:
         cause, lateness, sources = self._learn_rows(observed, late) if rows else ("no rows", None, ())
         if rows:
             self._count_open_rows(observed)
+        if observed.lateness is not None:
+            self._lateness.add_cells(observed.reported_at_ms, observed.lateness)
         if self._stream_ended:
             cause = self._text(STREAM_ENDED)
         if observed.source_heartbeats_ms:
@@ -202,6 +158,9 @@ class CompletenessTracker:
             self.ledger,
             cause,
             lateness,
+            self._lateness.run_ms(),
+            self._lateness.recent_ms(),
+            None if observed.began_ms is None else max(0.0, observed.clock_ms - observed.began_ms),
             sources,
             self._losses(cells, late > 0),
             self._open_rows.count,
@@ -281,6 +240,8 @@ class CompletenessTracker:
             chosen_at_ms = before_ms
         cause = self._learn_cells(observed, reference_ms, chosen_at_ms, late)
         behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
+        if observed.lateness is None:
+            self._lateness.add_lateness(observed.reported_at_ms, behind_ms, cells.counts)
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
     def _learn_cells(
@@ -393,4 +354,5 @@ class CompletenessTracker:
             "source_names": self._source_names,
             "newest_ms": self._newest_ms if math.isfinite(self._newest_ms) else None,
             "open_rows": self._open_rows.snapshot(),
+            "lateness": self._lateness.snapshot(),
         }
