@@ -107,7 +107,7 @@ def _wait_for_last_row(
     def process_all() -> None:
         try:
             while replay is not None and query.isActive and not replay.wait(timeout_s=_PROGRESS_S):
-                _report_progress(query, on_progress, timeout_s=0.0)
+                pass
             _process_all(query, on_progress)
             if close_windows and not interrupted.is_set():
                 end_stream(str(query.id))
@@ -117,8 +117,13 @@ def _wait_for_last_row(
 
     worker = threading.Thread(target=process_all, daemon=True)
     worker.start()
+    next_s = 0.0
     while worker.is_alive() and not interrupted.is_set():
         worker.join(0.1)
+        if clock.monotonic() >= next_s:
+            with suppress(Exception):  # the query may have ended meanwhile
+                _report_progress(query, on_progress, timeout_s=0.0)
+            next_s = clock.monotonic() + _PROGRESS_S
     if failures and not interrupted.is_set():
         raise failures[0]
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slackwater.language import Measure, Window
+from slackwater.language import Measure
+from slackwater.plan import Kind, Plan
 
 _MOST_CELLS = 4096
 _CELLS_IN_SNAPSHOT = 64
 _CLOSED_MS = 1.0  # Spark closes a window at a watermark that is this much below the heartbeat
+_LAST_MS = 253_402_300_799_000.0  # the end of the year 9999, Spark's last
 _ANY_WINDOW_MS = 10 * 365 * 86_400_000.0
 """A heartbeat this far above the newest row closes the windows of any query."""
 
@@ -23,23 +25,29 @@ class WindowGrid:
     """Where the windows of a query lie on its event-time axis, in milliseconds.
 
     A row at t is in no window that ends after t + ``length_ms``. Windows start at multiples of ``step_ms``; 0 means
-    that they start anywhere.
+    that they start anywhere. ``more_ms`` is what the heartbeat needs beyond them, for what is done with their results.
     """
 
     length_ms: float = _ANY_WINDOW_MS
     step_ms: float = 0.0
+    more_ms: float = 0.0
 
     @classmethod
-    def of(cls, window: Window, *, aligned: bool) -> WindowGrid:
-        """The grid of a window clause; ``aligned`` says that its windows start at multiples of SLIDE.
+    def of(cls, plan: Plan) -> WindowGrid:
+        """The grid of the windows of a plan. A landmark window ends at every step, a window without SLIDE at its row.
 
-        A landmark window ends at every step. Without SLIDE a window ends at its row.
+        Where windows lie is not known of sessions, and of windows in plain Spark SQL.
         """
-        if window.slide is None or window.slide.measure is Measure.TUPLES:
+        window, slide_ms = plan.window, 0.0 if plan.window.slide is None else plan.window.slide.amount
+        if plan.kind in (Kind.PER_ROW, Kind.TUPLES):
             return cls(0.0)
-        if window.range is None or window.range.measure is Measure.TUPLES:
-            return cls(window.slide.amount)
-        return cls(window.range.amount, window.slide.amount if aligned else 0.0)
+        if plan.kind is Kind.LANDMARK:
+            return cls(slide_ms)
+        if plan.kind in (Kind.TUMBLING, Kind.SLIDING) and window.range is not None:
+            reused = plan.shape is not None and plan.shape.outer is not None
+            aligned = plan.measure is Measure.TIME
+            return cls(window.range.amount, slide_ms if aligned else 0.0, _ANY_WINDOW_MS if reused else 0.0)
+        return cls()
 
     def end_of_stream_ms(self, newest_ms: float) -> float:
         """The lowest whole heartbeat that closes every window of a stream whose newest row is at ``newest_ms``.
@@ -47,7 +55,7 @@ class WindowGrid:
         >>> WindowGrid(10_000.0, 10_000.0).end_of_stream_ms(12_345.5)
         22347.0
         """
-        return math.ceil(newest_ms + self.length_ms) + _CLOSED_MS
+        return min(math.ceil(newest_ms + self.length_ms + self.more_ms) + _CLOSED_MS, _LAST_MS)
 
     def open_from_ms(self, heartbeat_ms: float) -> float:
         """The lowest event time whose rows are in a window that the heartbeat has not closed.

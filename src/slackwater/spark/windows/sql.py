@@ -156,7 +156,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         method=_method(plan, events.sparkSession, options),
         location=options.location,
         numeric_order=numeric_order,
-        grid=None if plan.path is Path.ROWS else WindowGrid.of(plan.window, aligned=not numeric_order),
+        grid=WindowGrid.of(plan),
         scans=None if plan.window.heartbeat is not None else 2 if plan.late is Late.ROWS else 1,
     )
 
