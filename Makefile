@@ -1,6 +1,7 @@
 # A virtual environment with locked dependencies is made on first use, with a Java runtime in it if there is none.
 # Nothing is installed system-wide but by `make java` and `make browser`.
 PYTHON ?= python3
+TEXTS  ?= 100000
 # `make test SPARK=4.2` runs the tests on the newest Spark 4.2, in a virtual environment of its own.
 SPARK  ?=
 VENV   := .venv$(if $(SPARK),-$(SPARK))
@@ -15,7 +16,7 @@ ifndef JAVA_HOME
 export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VENV)/java/runtime))
 endif
 
-.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
+.PHONY: hadoop demo test test-all check fuzz fast spark lint types imports setup java browser lock wheel clean \
         bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots demo-screen
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
@@ -32,6 +33,9 @@ fast: $(READY)       ## the tests that need no JVM
 
 spark: setup         ## the tests on real Spark
 	@$(PYTEST) -m "spark and not full"
+
+fuzz: $(READY)       ## a hundred thousand query texts: each is a query or refused (make fuzz TEXTS=1000000 for more)
+	@SLACKWATER_FUZZ=$(TEXTS) $(PYTEST) tests/fuzz
 
 # The code is checked against the locked versions only.
 check: $(if $(SPARK),,lint types imports)  ## style, types and direction of imports

@@ -5,6 +5,7 @@ from __future__ import annotations
 from slackwater.language import Late, Query
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog
+from slackwater.plan.filter_first import filter_first
 from slackwater.plan.method_choice import choose_method, completeness_promise, method_options
 from slackwater.plan.names import table_name
 from slackwater.plan.path_choice import check_ordered_path, choose_path, is_sharded, pane_layout, window_kind
@@ -38,6 +39,7 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     # Windows in tuples hold the rows that were kept, so shedding needs no correction.
     shed = window.delay_ms is not None and kind is not Kind.TUPLES
     aggregates, shape = _decompose(stream, attribute, kind, shed)
+    conditions = filter_first(stream, attribute) if window.after_where else ()
     late = window.late or Late.COUNT
     check_late(stream, late, path, aggregates, shape)
     if path is Path.ORDERED:
@@ -61,8 +63,12 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
         method=choose_method(window),
         method_options=method_options(window),
         late=late,
+        filter_first=conditions,
         sharded=is_sharded(window, kind, shape),
-        notes=(*_window_notes(stream, kind, shape, copied=copied), *_promise_notes(stream, shed and shape is not None)),
+        notes=(
+            *_window_notes(stream, kind, shape, copied=copied),
+            *_promise_notes(stream, conditions, shed and shape is not None),
+        ),
     )
 
 
@@ -98,11 +104,15 @@ def _window_notes(stream: WindowedStream, kind: Kind, shape: Shape | None, *, co
     return notes
 
 
-def _promise_notes(stream: WindowedStream, estimated: bool) -> list[str]:
+def _promise_notes(stream: WindowedStream, conditions: tuple[str, ...], estimated: bool) -> list[str]:
     query = stream.query
     notes = []
     if stream.window.delay_ms is not None:
-        notes.append("DELAY: rows are shed at the entry when the delay is about to exceed its bound")
+        place = "after WHERE" if conditions else "at the entry"
+        notes.append(f"DELAY: rows are shed {place} when the delay is about to exceed its bound")
+    if conditions:
+        rows = f"the rows where {' AND '.join(conditions)}"
+        notes.append(f"AFTER WHERE: heartbeat, drop ratio and ledger are those of {rows}")
     if estimated:
         notes.append("COUNT, SUM and AVG are estimates over all rows, including shed ones, as doubles")
     if query.precision is not None:
