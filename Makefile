@@ -16,8 +16,8 @@ ifndef JAVA_HOME
 export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VENV)/java/runtime))
 endif
 
-.PHONY: hadoop demo test test-all check fuzz fast spark lint types imports setup java browser lock wheel clean \
-        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots demo-screen
+.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
+        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
 	@$(BIN)/slackwater demo
@@ -67,8 +67,15 @@ docs: $(READY)       ## build the documentation into site/
 demo-screen: setup   ## run the demo and show its last screen in README.md and docs/start.md
 	@$(BIN)/python scripts/demo_screen.py
 
-plots: $(READY)      ## draw the pictures of methods and laws again
+notebook: setup      ## run the notebook in examples/ and store its outputs
+	@$(BIN)/python scripts/notebook.py
+
+page-pictures: setup browser  ## run the demo and take the pictures of the live page
+	@$(BIN)/python scripts/page_pictures.py
+
+plots: $(READY)      ## draw the pictures of methods, laws and the heartbeat again
 	@$(BIN)/python scripts/plots.py
+	@$(BIN)/python scripts/heartbeat_plots.py
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Slackwater needs Python 3.11 or newer; $(PYTHON) is {v.major}.{v.minor}. Try: make PYTHON=python3.12 …")'
