@@ -223,10 +223,10 @@ def _only_time(columns: Mapping[str, Measure | None]) -> str | None:
 def query_failed(error: Exception) -> QueryFailed | PromiseConflict:
     """The error of a query that Spark failed to start or to run; a source refuses the checkpoint of another query."""
     from slackwater.spark.runtime.error_summary import error_summary
-    from slackwater.spark.runtime.starting import process_failure
+    from slackwater.spark.runtime.starting import start_failure
 
     conflict = _OTHER_QUERY.search(str(error))
     if conflict is not None:
         return PromiseConflict("other-query", conflict["problem"], conflict["remedy"])
     summary = error_summary(error)
-    return process_failure(summary) or QueryFailed("query-failed", summary, "look up the cause in the message")
+    return start_failure(summary) or QueryFailed("query-failed", summary, "look up the cause in the message")

@@ -11,6 +11,7 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
 from slackwater.spark.completeness.open_windows import WindowGrid
+from slackwater.spark.completeness.recount import Recount
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.checks import (
     WATERMARK_POLICY,
@@ -66,6 +67,7 @@ def new_promise(
         numeric_order,
         None if scans is None else row_flow(events, scans),
         grid or WindowGrid(),
+        Recount(events, arrival),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
     listener.add(CompletenessHandler, spec)
