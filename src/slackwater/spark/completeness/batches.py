@@ -20,7 +20,8 @@ class BatchObservation:
     (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
     ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source. ``misread``: the
     rows were not read exactly once, as far as one can tell. ``lateness`` are the rows by the cell of their lateness;
-    None if every row arrived at the time of the micro-batch.
+    None if every row arrived at the time of the micro-batch. ``late_in_slack`` rows were not below the heartbeat, but
+    late for the slack buffer.
     """
 
     batch_id: int
@@ -37,6 +38,7 @@ class BatchObservation:
     began_ms: float | None = None
     took_ms: float = 0.0
     misread: bool = False
+    late_in_slack: int = 0
     lateness: tuple[tuple[int | None, int], ...] | None = None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
@@ -17,6 +16,7 @@ from slackwater.language.tree import Extent
 from slackwater.plan import Catalog, make_plan
 from slackwater.spark.runtime.catalog import describe
 from slackwater.spark.runtime.checks import require_stream
+from slackwater.spark.windows.column_text import column_text
 from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.sql import run_plan
 from slackwater.units import duration_ms, ratio
@@ -123,8 +123,7 @@ def _text(value: str | Column, *, quote: bool) -> str:
     """Spark SQL of a column name, a text or a Column."""
     if isinstance(value, str):
         return f"`{value}`" if quote and value.isidentifier() else value
-    column: Any = value
-    return str(column._jc.node().sql())
+    return column_text(value)
 
 
 def _extent(word: str, value: ExtentLike | None) -> Extent | None:

@@ -160,6 +160,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         numeric_order=numeric_order,
         grid=WindowGrid.of(plan),
         scans=None if plan.window.heartbeat is not None else 2 if plan.late is Late.ROWS else 1,
+        slack_by_row=plan.slack_by_row,
     )
 
 
