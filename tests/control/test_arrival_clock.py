@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from slackwater.control.arrival_clock import ArrivalClock
 from slackwater.control.choice import Method
 from slackwater.promises import Completeness
+from slackwater.spark.completeness.batches import BatchObservation
 from slackwater.spark.completeness.histogram import Cells
-from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
+from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -12,13 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 from slackwater.cli.packages import package_option
+from slackwater.cli.progress import working
 from slackwater.errors import InvalidOption
 from slackwater.extras import require
-from slackwater.spark.command.advise import Advice, advise, read_data
+from slackwater.files import common_format, is_remote, require_output_file
 from slackwater.spark.command.kafka_address import is_kafka
 from slackwater.spark.command.kafka_source import KafkaSource
-from slackwater.spark.command.session import local_session
 from slackwater.units import duration_text, percent, ratio
+
+if TYPE_CHECKING:
+    from slackwater.spark.command.advise import Advice
 
 SHOWN_SOURCES = 15
 
@@ -46,7 +50,9 @@ def command(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Measure the wait that each drop ratio needs on DATA (Parquet file or directory, CSV, JSON lines, Kafka topics).
+    """Measure the wait that each drop ratio needs on DATA: Parquet, CSV with a header, JSON lines, or Kafka topics.
+
+    DATA is a file, a folder with files of one format, a pattern such as 'in/*.json.gz', or kafka://HOST:PORT/TOPIC.
 
     Runs as a Spark batch job, so the data may be larger than memory. Prints the wait for each drop ratio, how the wait
     changed over time, clocks that look wrong, and a recommendation.
@@ -60,21 +66,27 @@ def command(
     promised = ratio(drop_ratio, option="--drop-ratio")
     if plot is not None:
         require("matplotlib", purpose="--plot")
+    require_output_file(plot, "--plot")
     topics = KafkaSource.parse("DATA", data, schema) if is_kafka(data) else None
     if topics is not None:
         topics.check()
     elif schema is not None:
         raise InvalidOption("option-not-used", "--schema has no effect on files", "leave it out")
+    elif not is_remote(data):
+        common_format(data, "")
+    from slackwater.spark.command.advise import advise, read_data  # imports pyspark
+    from slackwater.spark.command.session import local_session
+
     console = Console(stderr=as_json)
     sources = source.split(",") if source else []
-    with console.status("starting Spark …") as status, local_session("slackwater-advise", packages) as spark:
+    with working("starting Spark …") as work, local_session("slackwater-advise", packages) as spark:
         advice = advise(
             read_data(spark, data) if topics is None else topics.read_backlog(spark),
             event_time,
             arrival,
             promised,
             sources,
-            lambda stage: status.update(f"measuring: {stage} …"),
+            lambda stage: work.say(f"measuring: {stage} …"),
         )
     if plot is not None:
         from slackwater.cli.advise_plot import plot_advice

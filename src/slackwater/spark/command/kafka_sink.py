@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from typing import TYPE_CHECKING
 
 from slackwater.errors import InvalidOption
 from slackwater.names import quoted
 from slackwater.spark.command.kafka_address import KafkaAddress
 from slackwater.spark.command.kafka_connector import require_connector
 from slackwater.spark.command.result_rows import Emit, Show
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _OWN = frozenset({"key"})
 
@@ -41,7 +42,11 @@ class KafkaSink:
             raise address.refusal("wrong-address", "results go to one topic", "name one")
         return cls(address, address.parameters.get("key"), address.spark_options(frozenset({"includeHeaders"}), _OWN))
 
-    def check(self, checkpoint: Path | None) -> None:
+    @property
+    def folder(self) -> None:
+        """There is none."""
+
+    def check(self, checkpoint: Path | None, option: str) -> None:
         """Raise if no broker can be reached."""
         self.address.check_reachable()
 
@@ -56,6 +61,8 @@ class KafkaSink:
         writer.options(**self.options).save()
 
     def _messages(self, frame: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as F
+
         require_connector(frame.sparkSession, f"{self.address.option} {self.address.place}")
         value = F.to_json(F.struct(*(F.col(quoted(name)) for name in frame.columns))).alias("value")
         if self.key is None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
-
-from slackwater.errors import InvalidData, InvalidOption
+from slackwater.errors import InvalidOption
 from slackwater.language import Measure
 from slackwater.names import quoted
-from slackwater.plan import Catalog
+from slackwater.spark.command.columns import measures_of_text
 from slackwater.spark.command.kafka_address import KafkaAddress
 from slackwater.spark.command.kafka_connector import require_connector
-from slackwater.spark.runtime.error_summary import error_summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 METADATA = {
     "key": "STRING",
@@ -98,12 +95,9 @@ class KafkaSource:
     def columns(self) -> dict[str, Measure | None] | None:
         """The columns and their measures, or None if only Spark can parse the schema."""
         metadata = ", ".join(f"`{self.prefix}{name}` {kind}" for name, kind in METADATA.items())
-        try:
-            return dict(Catalog.from_sql(f"CREATE TABLE t ({self.schema}, {metadata})").streams["t"].columns)
-        except InvalidData:
-            return None
+        return measures_of_text(f"{self.schema}, {metadata}")
 
-    def read(self, spark: SparkSession, order: str | None, limit_s: float | None, scratch: Path) -> DataFrame:
+    def read(self, spark: SparkSession, limit_s: float | None) -> DataFrame:
         """The topics as a streaming DataFrame, by default from their earliest messages."""
         require_connector(spark, f"{self.address.option} {self.address.place}")
         reader = spark.readStream.format("kafka").option("subscribe", ",".join(self.address.topics))
@@ -117,7 +111,16 @@ class KafkaSource:
         return self._rows(reader.options(**options).load())
 
     def _rows(self, messages: DataFrame) -> DataFrame:
-        metadata = [self._metadata(name).alias(self.prefix + name) for name in METADATA]
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import StructType
+
+        from slackwater.spark.runtime.error_summary import error_summary
+
+        metadata = [
+            (F.col(name).cast("string") if name == "key" else F.col(name)).alias(self.prefix + name)
+            for name in METADATA
+        ]
         try:
             StructType.fromDDL(self.schema)
         except PySparkException as error:
@@ -129,24 +132,13 @@ class KafkaSource:
             f"{_PAYLOAD}.*", *(quoted(self.prefix + name) for name in METADATA)
         )
 
-    def _metadata(self, name: str) -> Column:
-        return F.col(name).cast("string") if name == "key" else F.col(name)
-
     def _check_names(self) -> None:
         """Refuse a schema with a column of the same name as one of the message's."""
         taken = {(self.prefix + name).lower() for name in METADATA}
-        for column in _names(self.schema):
+        for column in measures_of_text(self.schema) or ():
             if column.lower() in taken:
                 raise self.address.refusal(
                     "column-twice",
                     f"the schema has a column {column}, and every message has one",
                     "add prefix=kafka_ to give the columns of the message other names",
                 )
-
-
-def _names(schema: str) -> list[str]:
-    """The columns of a schema; none if only Spark can parse it."""
-    try:
-        return list(Catalog.from_sql(f"CREATE TABLE t ({schema})").streams["t"].columns)
-    except InvalidData:
-        return []

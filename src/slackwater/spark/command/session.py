@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -9,13 +10,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
-
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from typing import IO, TYPE_CHECKING
 
 from slackwater.errors import MissingRequirement
 from slackwater.spark.command.packages import not_started, package_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @contextmanager
@@ -27,6 +28,12 @@ def local_session(app: str, packages: Sequence[str] = (), **conf: str) -> Iterat
     """
     jars = package_settings(packages)
     _require_java()
+    from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql import SparkSession
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)  # they print errors that we print ourselves
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # Spark's workers warn about Spark's own use of pandas; users can do nothing about it.

@@ -6,18 +6,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from typing import TYPE_CHECKING, Protocol
 
 from slackwater.errors import InvalidOption
+from slackwater.files import is_remote, is_unused, require_output_folder
 from slackwater.names import quoted
 from slackwater.spark.command.kafka_address import is_kafka
 from slackwater.spark.command.kafka_sink import KafkaSink
 from slackwater.spark.command.result_rows import Emit, Show, result_rows
-from slackwater.spark.windows.late_rows import late_rows, on_time
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _FORMATS = ("parquet", "json")
 
@@ -25,7 +25,11 @@ _FORMATS = ("parquet", "json")
 class Sink(Protocol):
     """Where results go."""
 
-    def check(self, checkpoint: Path | None) -> None:
+    @property
+    def folder(self) -> Path | None:
+        """The folder on this machine that a run writes to, if any."""
+
+    def check(self, checkpoint: Path | None, option: str) -> None:
         """Raise, before Spark starts, if the sink cannot take the results of this run."""
 
     def stream_writer(self, result: DataFrame) -> DataStreamWriter | None:
@@ -62,16 +66,21 @@ class FileSink:
     kind: str
     where: str
 
-    def check(self, checkpoint: Path | None) -> None:
-        """Raise if the folder holds another run's results.
+    @property
+    def folder(self) -> Path | None:
+        """The folder, unless it is on another machine."""
+        return None if is_remote(self.where) else Path(self.where.removeprefix("file://"))
+
+    def check(self, checkpoint: Path | None, option: str) -> None:
+        """Raise, before Spark starts, if the folder cannot be written or holds another run's results.
 
         Spark's file sink would take the first batches of the new query for batches that it has already written, and
         skip them.
         """
+        require_output_folder(self.where, f"{option} {self.kind}:")
         if checkpoint is not None and checkpoint.exists():
             return
-        folder = Path(self.where)
-        if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        if self.folder is not None and self.folder.is_dir() and not is_unused(self.folder):
             raise InvalidOption(
                 "sink-in-use",
                 f"{self.where} is not empty",
@@ -91,7 +100,11 @@ class FileSink:
 class ConsoleSink:
     """Standard output, as a table or as JSON lines."""
 
-    def check(self, checkpoint: Path | None) -> None:
+    @property
+    def folder(self) -> None:
+        """There is none."""
+
+    def check(self, checkpoint: Path | None, option: str) -> None:
         """The console takes everything."""
 
     def stream_writer(self, result: DataFrame) -> None:
@@ -115,6 +128,8 @@ class ConsoleSink:
 
 def as_json_lines(frame: DataFrame) -> Iterator[str]:
     """The rows of a frame as JSON texts."""
+    from pyspark.sql import functions as F
+
     lines = frame.select(F.to_json(F.struct(*(F.col(quoted(name)) for name in frame.columns))).alias("line"))
     return (str(row.line) for row in lines.toLocalIterator())
 
@@ -123,6 +138,8 @@ def writer_to(
     result: DataFrame, sink: Sink, late: Sink | None, emit: Emit, as_json: bool, show: Show
 ) -> DataStreamWriter:
     """The writer of ``result``: Spark's own sink where it suffices, else ``foreachBatch``."""
+    from slackwater.spark.windows.late_rows import late_rows, on_time
+
     writer = sink.stream_writer(result) if late is None else None
     if writer is not None:
         return writer
