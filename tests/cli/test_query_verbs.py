@@ -112,7 +112,7 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
         (STANDING, (*HOLDINGS, "--table", "Prices=csv:holdings.csv"), "which-stream", "every table"),
         (GOOD, ("--table", "sensors=csv:holdings.csv"), "which-stream", "Sensors has a window, so it is the stream"),
         (WORTH, HOLDINGS, "no-window", "no stream in this query has a window"),
-        (GOOD.replace("]", "] JOIN S [RANGE 1 minute]"), (), "two-streams", "two streams have a window"),
+        (GOOD.replace("]", "] JOIN S [RANGE 1 minute]"), (), "two-streams", "the command has one source"),
         (STANDING, (*HOLDINGS, "--late-sink", "json:late"), "nothing-late", "leave it out"),
         (STANDING, (*HOLDINGS, "--key", "symbols"), "no-such-column", "--key symbols is not a column"),
         (STANDING, (*HOLDINGS, "--value", "size"), "not-standing", "weight * price is not size times a weight"),

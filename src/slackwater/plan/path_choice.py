@@ -14,6 +14,8 @@ def window_kind(window: Window) -> Kind:
     """Return the kind of window that the clause describes."""
     if window.landmark is not None:
         return Kind.LANDMARK
+    if window.session_ms is not None:
+        return Kind.SESSION
     if window.range is None:
         return Kind.NONE
     if window.range.measure is Measure.TUPLES:
@@ -27,7 +29,7 @@ def choose_path(kind: Kind) -> Path:
     """Return the path for a kind of window."""
     if kind is Kind.NONE:
         return Path.ROWS
-    return Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING) else Path.ORDERED
+    return Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING, Kind.SESSION) else Path.ORDERED
 
 
 def pane_layout(window: Window, kind: Kind) -> tuple[Extent | None, int, float]:

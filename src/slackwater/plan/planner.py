@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.language import Late, Query
+from slackwater.language import Late, Measure, Query
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.method_choice import choose_method, completeness_promise, method_options
@@ -10,7 +10,7 @@ from slackwater.plan.names import table_name
 from slackwater.plan.path_choice import check_ordered_path, choose_path, is_sharded, pane_layout, window_kind
 from slackwater.plan.plan import Kind, Path, Plan, Shape
 from slackwater.plan.promise_checks import check_late, check_promise, check_without_window
-from slackwater.plan.shape import decompose_select
+from slackwater.plan.shape import decompose_select, template_without_window
 from slackwater.plan.window_checks import attribute_measure, check_extents, resolve_columns, windowing_attribute
 from slackwater.plan.windowed_stream import WindowedStream, find_windowed_stream
 
@@ -27,19 +27,20 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     >>> make_plan(parse("SELECT MAX(v) FROM S [RANGE 1 minute SLIDE 1 second WATTR ts]")).panes_per_window
     60
     """
-    stream = resolve_columns(find_windowed_stream(query, catalog or Catalog()))
+    stream, attribute, measure = plan_stream(find_windowed_stream(query, catalog or Catalog()))
     window = stream.window
-    attribute = windowing_attribute(stream)
-    measure = attribute_measure(stream, attribute)
-    check_extents(stream, measure)
-    check_promise(stream, measure)
     kind = window_kind(window)
     path = choose_path(kind)
     # Windows in tuples hold the rows that were kept, so shedding needs no correction.
     shed = window.delay_ms is not None and kind is not Kind.TUPLES
+    if kind is Kind.NONE:
+        template_without_window(stream.query, attribute)  # refuses what is never final
     aggregates, shape = _decompose(stream, attribute, kind, shed)
     late = window.late or Late.COUNT
     check_late(stream, late, path, aggregates, shape)
+    if kind is Kind.SESSION and shape is not None and not shape.keys:
+        problem = "a session belongs to a group, and the query has none"
+        raise stream.clause_error("SESSION", "session-without-group", problem, "add GROUP BY user, or write RANGE")
     if path is Path.ORDERED:
         check_ordered_path(stream, aggregates, shape)
     pane, panes_per_window, windows_per_row = pane_layout(window, kind)
@@ -66,6 +67,16 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     )
 
 
+def plan_stream(stream: WindowedStream) -> tuple[WindowedStream, str | None, Measure | None]:
+    """Check the window clause of a stream; return the stream with its columns resolved, its WATTR and its measure."""
+    resolved = resolve_columns(stream)
+    attribute = windowing_attribute(resolved)
+    measure = attribute_measure(resolved, attribute)
+    check_extents(resolved, measure)
+    check_promise(resolved, measure)
+    return resolved, attribute, measure
+
+
 def _decompose(
     stream: WindowedStream, attribute: str | None, kind: Kind, shed: bool
 ) -> tuple[tuple[Aggregate, ...], Shape | None]:
@@ -75,7 +86,14 @@ def _decompose(
         return (), None
     columns = () if stream.known is None else tuple(stream.known.columns)
     weight = SHED_WEIGHT if shed else None
-    aggregates, shape = decompose_select(stream.query, stream.table, attribute or "", weight, columns)
+    aggregates, shape = decompose_select(
+        stream.query,
+        stream.table,
+        attribute or "",
+        weight,
+        columns,
+        distinct_allowed=choose_path(kind) is Path.NATIVE,
+    )
     if not aggregates:
         raise stream.window_error(
             "nothing-to-aggregate",

@@ -65,10 +65,12 @@ def attribute_measure(stream: WindowedStream, attribute: str | None) -> Measure 
     written = window.range.measure if window.range is not None else None
     if written is None and window.landmark is not None:
         written = Measure.TIME if isinstance(window.landmark, str) else Measure.NUMBER
+    if window.session_ms is not None:
+        written = Measure.TIME
     if written is Measure.TUPLES or written is None:
         return known
     if known is not None and known is not written:
-        keyword = "RANGE" if window.range is not None else "LANDMARK"
+        keyword = next(word for word in ("RANGE", "LANDMARK", "SESSION") if word in window.positions)
         raise stream.clause_error(
             keyword,
             "wrong-measure",
@@ -85,6 +87,7 @@ def check_extents(stream: WindowedStream, measure: Measure | None) -> None:
         problem = "RANGE and LANDMARK exclude each other"
         raise stream.clause_error("LANDMARK", "range-and-landmark", problem, "remove one of them")
     _check_landmark(stream)
+    _check_session(stream)
     if window.delay_ms is not None and window.delay_ms <= 0:
         raise stream.clause_error("DELAY", "empty-extent", "DELAY 0 cannot be kept", "write more than 0")
     if window.shed_by is not None and window.delay_ms is None:
@@ -114,6 +117,18 @@ def _check_landmark(stream: WindowedStream) -> None:
     elif landmark is not None and landmark != int(landmark):
         problem = f"LANDMARK {landmark:g} is not a whole number"
         raise stream.clause_error("LANDMARK", "wrong-landmark", problem, "write a whole number")
+
+
+def _check_session(stream: WindowedStream) -> None:
+    window = stream.window
+    if window.session_ms is None:
+        return
+    other = next((word for word in ("RANGE", "LANDMARK", "SLIDE") if word in window.positions), None)
+    if other is not None:
+        problem = f"SESSION and {other} exclude each other"
+        raise stream.clause_error(other, "session-and-range", problem, "remove one of them")
+    if window.session_ms <= 0:
+        raise stream.clause_error("SESSION", "empty-extent", "SESSION 0 is empty", "write more than 0")
 
 
 def _check_slide(stream: WindowedStream, measure: Measure | None) -> None:

@@ -13,7 +13,7 @@ from slackwater.control.disorder import make_method, method_names
 from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
 from slackwater.language import Late, Measure, Query, Window
-from slackwater.plan import Catalog, Stream, explain, explain_standing
+from slackwater.plan import Catalog, Stream, explain_standing
 from slackwater.promises import Completeness
 from slackwater.spark.command.sinks import Emit, Sink, writer_to
 from slackwater.spark.command.sources import Source
@@ -23,7 +23,7 @@ from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.standing.sql import standing_query
 from slackwater.spark.windows.options import QueryOptions
-from slackwater.spark.windows.sql import plan_query, run_query
+from slackwater.spark.windows.sql import explained, run_query
 
 _LIVE_TICK = "1 second"
 # The clock must tick at least once, to recognise rows from the future. It must not tick again before the run ends.
@@ -128,8 +128,7 @@ class RunSpec:
         """The plan as text, and the streaming DataFrame that computes it."""
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
-            plan, _ = plan_query(spark, self.query)
-            return explain(plan), run_query(spark, self.query, self._options(location))
+            return explained(spark, self.query), run_query(spark, self.query, self._options(location))
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
         live = self.limit_s is not None and not self.source.recorded
