@@ -131,7 +131,7 @@ def test_readme_and_start_show_one_screen_of_the_demo() -> None:
 
 
 def test_every_cause_of_a_decision_is_explained() -> None:
-    page = (DOCS / "operations.md").read_text()
+    page = (DOCS / "howto" / "decisions.md").read_text()
     code = "".join(path.read_text() for path in (PACKAGE / "control").rglob("*.py") if path.name != "cause.py")
     kinds = {kind for call in re.findall(r"Cause\((.+)", code) for kind in re.findall(r'"([a-z-]+)"', call)}
     texts = [Cause(kind, source=0).text(lambda _: "…") for kind in kinds]

@@ -139,8 +139,8 @@ def percent(fraction: float) -> str:
 def duration_text(ms: float) -> str:
     """Milliseconds as text, in the unit that fits; a dash if the number is not finite.
 
-    >>> duration_text(250), duration_text(1234), duration_text(90_000), duration_text(7_200_000)
-    ('250 ms', '1.23 s', '1.5 min', '2 h')
+    >>> duration_text(250), duration_text(1234), duration_text(90_000), duration_text(7_200_000), duration_text(1e11)
+    ('250 ms', '1.23 s', '1.5 min', '2 h', '1,157 d')
     """
     if not math.isfinite(ms):
         return "–"
@@ -153,4 +153,4 @@ def duration_text(ms: float) -> str:
         return f"{ms / MINUTE_MS:.3g} min"
     if size < DAY_MS:
         return f"{ms / HOUR_MS:.3g} h"
-    return f"{ms / DAY_MS:.3g} d"
+    return f"{ms / DAY_MS:,.0f} d" if size >= 100 * DAY_MS else f"{ms / DAY_MS:.3g} d"

@@ -18,6 +18,7 @@ from slackwater.control.disorder.budgeted.new_source_bound import NewSourceBound
 from slackwater.control.disorder.budgeted.tail import Tail
 from slackwater.promises import Completeness
 from slackwater.sim.driver import Batches, Outcome, clairvoyant_wait, run
+from slackwater.sim.spark_batches import SparkBatches, Trigger, run_on_spark
 from slackwater.sim.streams import make_stream
 from slackwater.sim.streams.arrange import in_arrival_order
 from slackwater.sim.trace import Trace
@@ -47,6 +48,15 @@ def test_backlog_after_a_stall_is_not_lost() -> None:
     stalled = (values > 6_000) & (values < 7_500)
     got = outcome(in_arrival_order("test", values, np.where(stalled, 7_500 - values + lateness, lateness)), 0.01)
     assert got.late <= 0.01 * got.rows
+
+
+def test_long_batches_are_no_stall_at_the_start() -> None:
+    random = np.random.default_rng(14)
+    values = np.cumsum(random.exponential(0.1, 20_000))
+    trace, promise = in_arrival_order("test", values, random.exponential(2.0, 20_000)), Completeness(0.01)
+    controller = DisorderController(promise, make_method("budgeted-quantile", promise))
+    got = run_on_spark(trace, controller, SparkBatches.of(trace, Trigger(interval_ms=0.0, fixed_ms=300.0)))
+    assert "after-stall" not in {cause.kind for cause in got.causes}
 
 
 def test_source_that_falls_behind_is_not_lost() -> None:

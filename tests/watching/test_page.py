@@ -45,6 +45,15 @@ def rows(browser: Browser) -> str:
     return browser.texts(".fates dd")[0]
 
 
+def marks(browser: Browser) -> list[str]:
+    """The causes that are written into a chart."""
+    script = """
+      const column = m => m.data instanceof Map ? m.data.get('cause') : m.data && m.data.cause;
+      return [...Bokeh.documents[0]._all_models.values()].flatMap(m => [...(column(m) ?? [])]);
+    """
+    return list(browser.driver.execute_script(script))
+
+
 def scheme(browser: Browser) -> str:
     return str(browser.driver.execute_script("return Bokeh.documents[0].get_model_by_name('scheme').value"))
 
@@ -74,9 +83,14 @@ def test_everything_is_there_and_updates_by_itself(browser: Browser, page: PageS
     tables = "\n".join(browser.texts("table"))
     assert "quantile, wait 4 s" in tables
     assert "late panes" in tables and "22:13:43–22:13:44" in tables
+    asked = ["How old are results?", "What is lost, and where?", "Why this wait?"]
+    assert browser.texts(".answers dt") == asked and browser.texts("h2") == ["Is it kept?", *asked]
+    assert "published 5 s after the end of their window" in browser.texts(".answers dd")[0]
+    assert marks(browser) == []
     writer.add(ratio_point(30, cause="held: budget spent"))
     browser.until(lambda: rows(browser) == "31,000", "one more micro-batch")
     browser.until(lambda: "held: budget spent" in "\n".join(browser.texts("table")), "the decision")
+    browser.until(lambda: marks(browser) == ["held: budget spent"], "a mark where the cause changed")
     writer.add(dataclasses.replace(ratio_point(31), ledger=Ledger(on_time=30_000, late=2_000)))
     browser.until(lambda: word(browser) == "✗ BROKEN", "a broken promise, in a word")
     assert browser.find(".headline.bad") and browser.texts(".card .word") == ["✗ BROKEN"]
@@ -124,7 +138,8 @@ def test_standing_queries(browser: Browser, page: PageServer, tmp_path: Path) ->
     facts = browser.texts(".headline .facts")[0]
     assert "within the bound 97.5% of the time" in facts and "90% when next evaluated" in facts
     counts = dict(zip(browser.texts(".fates dt"), browser.texts(".fates dd"), strict=True))
-    assert counts == {"queries": "1,000", "evaluated": "600", "deferred": "5,340", "guessed": "30", "withheld": "10"}
+    shown = {"queries": "1,000", "evaluated": "600", "deferred": "5,340", "guessed": "30", "withheld": "10"}
+    assert {name: counts[name] for name in shown} == shown
     assert "answers stand until they are due" in "\n".join(browser.texts("table"))
     assert browser.complaints() == []
 

@@ -19,16 +19,15 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from slackwater.watching.point import Point, bin_edges_ms
-from slackwater.watching.precision import PrecisionCounts
-from slackwater.watching.series import MAX_POINTS, Series
+from slackwater.watching.series import MAX_POINTS, Decision, Series
 
 HEIGHT = 210
-_MINUTE_MS = 60_000.0
 _ZERO = "zero"
 LIGHT = {"ink": "#4a5568", "grid": "#e2e8f0"}
 DARK = {"ink": "#a9b4c4", "grid": "#2d3748"}
 BLUE, ORANGE, GREY, RED = "#3b82c4", "#d97706", "#8a94a6", "#d64545"
-_SOURCE_COLOURS = (BLUE, ORANGE, "#2f9e6e", "#a855c7", GREY, "#b08900")
+_MAX_MARKS = 12
+_MARK_TEXT = {"angle": math.pi / 2, "text_font_size": "10px", "x_offset": -2, "y_offset": -2}
 Reading = Callable[[Series, Point], float | None]
 
 
@@ -40,15 +39,22 @@ class Line:
     colour: str
     read: Reading
     dash: str = "solid"
+    dots: bool = False  # for values that most micro-batches do not have
 
 
 @dataclass
 class TimeChart:
-    """Lines over time. An update sends only new points to the browser."""
+    """Lines over time. An update sends only new points to the browser.
+
+    ``marked``: a dotted line with the new cause wherever the cause of the decisions changed.
+    """
 
     title: str
     lines: list[Line]
     percent: bool = False
+    marked: bool = False
+    marks: ColumnDataSource = field(init=False)
+    mark_glyphs: list[Any] = field(init=False, default_factory=list)
     source: ColumnDataSource = field(init=False)
     figure: Any = field(init=False)
     _until: int = -1
@@ -61,7 +67,17 @@ class TimeChart:
         )
         plot.xaxis.ticker.desired_num_ticks = 5
         plot.line("at", _ZERO, source=self.source, line_alpha=0.0)  # gives the axes a range before there are values
+        self.marks = ColumnDataSource({"at": [], _ZERO: [], "cause": []})
+        if self.marked:
+            self.mark_glyphs = [
+                plot.vspan(x="at", source=self.marks, line_dash="dotted", line_alpha=0.7).glyph,
+                plot.text("at", _ZERO, "cause", source=self.marks, **_MARK_TEXT).glyph,
+            ]
         for line in self.lines:
+            if line.dots:
+                dots = {"size": 5, "fill_color": line.colour, "line_color": None, "legend_label": line.name}
+                plot.scatter("at", line.name, source=self.source, **dots)
+                continue
             plot.line(
                 "at",
                 line.name,
@@ -89,6 +105,20 @@ class TimeChart:
         for line in self.lines:
             columns[line.name] = [_number(line.read(series, point)) for point in new]
         self.source.stream(columns, rollover=MAX_POINTS)
+        if self.marked:
+            self._mark(series)
+
+    def _mark(self, series: Series) -> None:
+        """Mark the latest changes of cause that have room for their text."""
+        span_ms = series.points[-1].at_ms - series.points[0].at_ms
+        shown: list[Decision] = []
+        for decision in reversed(list(series.decisions)[1:]):
+            if len(shown) < _MAX_MARKS and (not shown or shown[-1].at_ms - decision.at_ms > span_ms / _MAX_MARKS):
+                shown.append(decision)
+        at = [decision.at_ms for decision in shown]
+        if at != self.marks.data["at"]:
+            causes = [decision.cause for decision in shown]
+            self.marks.data = {"at": at, _ZERO: [0.0] * len(at), "cause": causes}
 
 
 @dataclass
@@ -143,105 +173,6 @@ class LatenessChart:
 Chart = TimeChart | LatenessChart
 
 
-def charts_of(series: Series) -> list[Chart]:
-    """The charts for the kind of promise."""
-    if series.about.kind == "completeness":
-        return _completeness_charts(series)
-    if series.about.kind == "timeliness":
-        return _timeliness_charts(series.about.promised)
-    return _precision_charts(series.about.promised)
-
-
-def _completeness_charts(series: Series) -> list[Chart]:
-    promised, numeric_order = series.about.promised, series.about.numeric_order
-    return [
-        TimeChart(
-            "drop ratio",
-            [
-                Line("over the run", BLUE, lambda s, p: p.ledger.drop_ratio),
-                Line("last minute", ORANGE, lambda s, p: s.ledger_between(p.at_ms - _MINUTE_MS, p).drop_ratio),
-                Line("promised", RED, lambda s, p: promised, "dashed"),
-            ],
-            percent=True,
-        ),
-        TimeChart(
-            "wait" if numeric_order else "wait and lateness (s)",
-            [
-                Line("wait", BLUE, _wait(1.0 if numeric_order else 1e-3)),
-                Line("99% lateness", ORANGE, _behind(2, numeric_order)),
-                Line("median lateness", GREY, _behind(0, numeric_order)),
-            ],
-        ),
-        *([] if numeric_order else [LatenessChart()]),
-        *([_by_source(series)] if series.sources and not numeric_order else []),
-        TimeChart("rows per second", [Line("rows", BLUE, _rate(lambda p: p.ledger.input))]),
-        TimeChart(
-            "results per second",
-            [
-                Line("results", BLUE, _rate(lambda p: p.results)),
-                Line("late panes", ORANGE, _rate(lambda p: p.late_panes)),
-            ],
-        ),
-        TimeChart("rows in Spark's state", [Line("rows", BLUE, lambda s, p: p.state_rows)]),
-    ]
-
-
-def _timeliness_charts(promised: float) -> list[Chart]:
-    return [
-        TimeChart(
-            "delay (s)",
-            [
-                Line("last batch", ORANGE, lambda s, p: p.delay_s),
-                Line("over the run", BLUE, lambda s, p: p.mean_delay_s),
-                Line("promised", RED, lambda s, p: p.target_s or promised, "dashed"),
-            ],
-        ),
-        TimeChart("shed", [Line("shed ratio", BLUE, lambda s, p: p.shed_ratio)], percent=True),
-        TimeChart(
-            "load and capacity (rows per second)",
-            [Line("load", BLUE, lambda s, p: p.load_per_s), Line("capacity", GREY, lambda s, p: p.capacity_per_s)],
-        ),
-        TimeChart("backlog (rows)", [Line("backlog", BLUE, lambda s, p: p.backlog_rows)]),
-    ]
-
-
-def _precision_charts(promised: float) -> list[Chart]:
-    return [
-        TimeChart(
-            "share of time within the bound",
-            [
-                Line("audited", BLUE, _precision(lambda s: s.fidelity)),
-                Line("when next evaluated", GREY, _precision(lambda s: s.hit_ratio)),
-                *([Line("promised", RED, lambda s, p: promised, "dashed")] if promised else []),
-            ],
-            percent=True,
-        ),
-        TimeChart(
-            "standing queries per second",
-            [
-                Line("evaluated", BLUE, _rate(lambda p: None if p.precision is None else p.precision.evaluated)),
-                Line("deferred", GREY, _rate(lambda p: None if p.precision is None else p.precision.deferred)),
-            ],
-        ),
-        TimeChart(
-            "standing queries",
-            [
-                Line("registered", BLUE, _precision(lambda s: s.queries)),
-                Line("withheld", ORANGE, _precision(lambda s: s.withheld)),
-                Line("overdue", RED, _precision(lambda s: s.overdue)),
-            ],
-        ),
-        TimeChart(
-            "deadlines per second",
-            [
-                Line("missed", RED, _rate(lambda p: None if p.precision is None else p.precision.missed)),
-                Line("postponed", ORANGE, _rate(lambda p: None if p.precision is None else p.precision.postponed)),
-            ],
-        ),
-        TimeChart("duration of a micro-batch (s)", [Line("duration", BLUE, lambda s, p: p.duration_s)]),
-    ]
-
-
 def paint(charts: Iterable[Chart], dark: bool) -> None:
     """Set the colours of axes and texts to those of the light or dark scheme."""
     scheme = DARK if dark else LIGHT
@@ -255,6 +186,9 @@ def paint(charts: Iterable[Chart], dark: bool) -> None:
             grid.grid_line_color = scheme["grid"]
         for legend in plot.legend:
             legend.label_text_color = scheme["ink"]
+        if isinstance(chart, TimeChart):
+            for glyph in chart.mark_glyphs:
+                setattr(glyph, "text_color" if hasattr(glyph, "text_color") else "line_color", scheme["ink"])
 
 
 def _figure(title: str, **axes: Any) -> Any:
@@ -290,59 +224,6 @@ def _figure(title: str, **axes: Any) -> Any:
         "above",
     )
     return plot
-
-
-def _precision(read: Callable[[PrecisionCounts], float | None]) -> Reading:
-    return lambda s, p: None if p.precision is None else read(p.precision)
-
-
-def _by_source(series: Series) -> TimeChart:
-    """How far each source is behind; if there are many sources, only the furthest, the median and the newest."""
-    names = charted_sources(series)
-    if names:
-        lines = [Line(name, colour, _behind_of(name)) for name, colour in zip(names, _SOURCE_COLOURS, strict=False)]
-    else:
-        lines = [
-            Line("furthest", ORANGE, _behind_among(lambda sizes: sizes[-1])),
-            Line("median", BLUE, _behind_among(lambda sizes: sizes[len(sizes) // 2])),
-            Line("newest", GREY, _behind_among(lambda sizes: sizes[0])),
-        ]
-    return TimeChart("sources: how far behind the arrival clock (s)", lines)
-
-
-def charted_sources(series: Series) -> tuple[str, ...]:
-    """The sources that have their own line: all if there are few, else none."""
-    return tuple(sorted(series.sources)) if len(series.sources) <= len(_SOURCE_COLOURS) else ()
-
-
-def _behind_of(name: str) -> Reading:
-    return lambda s, p: next((behind / 1e3 for source, _, behind in p.sources if source == name), None)
-
-
-def _behind_among(choose: Callable[[list[float]], float]) -> Reading:
-    return lambda s, p: choose(sorted(behind / 1e3 for _, _, behind in p.sources)) if p.sources else None
-
-
-def _wait(scale: float) -> Reading:
-    return lambda s, p: None if p.wait_ms is None else p.wait_ms * scale
-
-
-def _behind(quantile: int, numeric_order: bool) -> Reading:
-    scale = 1.0 if numeric_order else 1e-3
-    return lambda s, p: None if p.lateness is None else max(p.lateness.quantiles_ms[quantile], 0.0) * scale
-
-
-def _rate(count: Callable[[Point], int | None]) -> Reading:
-    """The change per second of a count, over the last five seconds."""
-
-    def per_second(series: Series, point: Point) -> float | None:
-        before = series.point_at(point.at_ms - 5_000.0)
-        now, then = count(point), None if before is None else count(before)
-        if before is None or now is None or then is None:
-            return None
-        return (now - then) / (point.at_ms - before.at_ms) * 1e3
-
-    return per_second
 
 
 def _number(value: float | None) -> float:

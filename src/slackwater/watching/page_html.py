@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from slackwater.units import duration_text
 from slackwater.watching.outrun import outrun
+from slackwater.watching.page_answers import answers_of
 from slackwater.watching.precision import FATES, PrecisionCounts, deadline_texts
 from slackwater.watching.series import Series
 from slackwater.watching.verdict import (
     clock_text,
-    decision_text,
     heartbeat_text,
     lateness_text,
     verdict,
@@ -23,7 +23,6 @@ from slackwater.watching.verdict import (
 
 _SIGNS = {"good": "✓", "bad": "✗", "open": "…"}
 _SILENT_MS = 60_000.0
-_MAX_ROWS = 12
 
 
 def overview(everything: Sequence[Series], chosen: str | None, now_ms: float) -> str:
@@ -79,9 +78,19 @@ def headline(series: Series, now_ms: float) -> str:
         f'<p class="facts">{" · ".join(escape(fact) for fact in facts)}</p>'
         f'<p class="who">{escape(about.query)} / {escape(about.promise)} by {escape(about.method)}'
         f" · {escape(_query_state(series, now_ms))}</p>"
+        f'<dl class="answers">{_answers(series)}</dl>'
         f'<dl class="fates">{rows}{_current_values(series)}</dl>'
         f"{_outrun(series)}{_why_not_exact(series)}</section>"
     )
+
+
+def _answers(series: Series) -> str:
+    return "".join(f"<div><dt>{escape(asked)}</dt><dd>{escape(text)}</dd></div>" for asked, text in answers_of(series))
+
+
+def section(question: str) -> str:
+    """The heading of a section of charts and tables."""
+    return f"<h2>{escape(question)}</h2>"
 
 
 def _time_of_day(heartbeat: str) -> str:
@@ -135,47 +144,6 @@ def _query_state(series: Series, now_ms: float) -> str:
     return f"no report for {duration_text(silent_ms)}"
 
 
-def decisions(series: Series) -> str:
-    """The latest decisions and their causes, latest first."""
-    lines = [
-        (
-            clock_text(d.at_ms),
-            f"batch {d.batch}",
-            decision_text(series.about, d),
-            f"{d.batches} ×" if d.batches > 1 else "",
-        )
-        for d in list(series.decisions)[-_MAX_ROWS:][::-1]
-    ]
-    return _table("Decisions", ("at", "", "cause", ""), lines, "None yet: the method is still learning.", left=3)
-
-
-def windows(series: Series) -> str:
-    """The windows that were closed last, with their late panes."""
-    lines = [
-        (
-            f"{clock_text(c.start_ms)}–{clock_text(c.end_ms)}",
-            f"{c.results:,}",
-            f"{c.late_panes:,}",
-            duration_text(c.at_ms - c.end_ms) if not series.about.numeric_order else "",
-        )
-        for c in list(series.closed)[-_MAX_ROWS:][::-1]
-    ]
-    empty = "None yet. Windows of sw.sql and sw.window appear here when they close."
-    return _table("Latest windows", ("newest window", "results", "late panes", "published after"), lines, empty)
-
-
-def results(series: Series) -> str:
-    """The results of the windows that were closed last, if the command prints the results itself."""
-    return _table("Latest results", series.latest_results.columns, series.latest_results.rows, "")
-
-
-def sources(series: Series) -> str:
-    """The sources that are furthest behind."""
-    furthest = sorted(series.sources.items(), key=lambda item: -item[1].behind_ms)[:_MAX_ROWS]
-    lines = [(name, f"{source.rows:,}", wait_text(series.about, source.behind_ms)) for name, source in furthest]
-    return _table("Sources, furthest behind first", ("source", "rows", "behind the clock"), lines, "")
-
-
 def empty(folders: Iterable[str]) -> str:
     """The page without any query: what to do, and the folders that were searched."""
     items = "".join(f"<li><code>{escape(folder)}</code></li>" for folder in folders)
@@ -193,18 +161,3 @@ def empty(folders: Iterable[str]) -> str:
 def footer(now_ms: float) -> str:
     """The time of the last update."""
     return f'<p class="foot">{dt.datetime.fromtimestamp(now_ms / 1e3, dt.UTC):%H:%M:%S} UTC · all times are UTC</p>'
-
-
-def _table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], empty_text: str, left: int = 1) -> str:
-    """A table whose first ``left`` columns are left-aligned; without lines ``empty_text``, or nothing."""
-    if not lines:
-        return f"<h3>{title}</h3><p class='note'>{empty_text}</p>" if empty_text else ""
-
-    def cells(tag: str, texts: Sequence[str]) -> str:
-        return "".join(
-            f"<{tag}{' class=left' if number < left else ''}>{escape(text)}</{tag}>"
-            for number, text in enumerate(texts)
-        )
-
-    body = "".join(f"<tr>{cells('td', line)}</tr>" for line in lines)
-    return f"<h3>{title}</h3><table><thead><tr>{cells('th', heads)}</tr></thead><tbody>{body}</tbody></table>"

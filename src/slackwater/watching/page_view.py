@@ -12,11 +12,12 @@ from bokeh.events import DocumentReady
 from bokeh.models import Column, CustomJS, Div, InlineStyleSheet, TextInput, UIElement
 
 from slackwater.watching import page_html
-from slackwater.watching.page_charts import Chart, charted_sources, charts_of, paint
+from slackwater.watching.page_charts import Chart, paint
+from slackwater.watching.page_sections import Table, layout_of, sections_of
 from slackwater.watching.series import Series
 
 TICK_MS = 1000
-_Layout = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+_Key = tuple[str, str]
 _HERE = Path(__file__).parent
 _TEMPLATE = (_HERE / "page.html.jinja").read_text(encoding="utf-8")
 _SHADOW_CSS = (_HERE / "page_parts.css").read_text(encoding="utf-8")
@@ -49,9 +50,10 @@ class Page:
         self._overview = self._div("overview")
         self._detail = Column(name="detail", sizing_mode="stretch_width", children=[])
         self._foot = self._div("foot")
-        self._layouts: list[_Layout] = []
-        self._parts: dict[tuple[str, str, str], Div] = {}
-        self._charts: dict[tuple[str, str], list[Chart]] = {}
+        self._layouts: list[tuple[object, ...]] = []
+        self._headlines: dict[_Key, Div] = {}
+        self._tables: dict[_Key, list[tuple[Table, Div]]] = {}
+        self._charts: dict[_Key, list[Chart]] = {}
         self._scheme = TextInput(name="scheme", value="light", visible=False)
         self._scheme.on_change("value", lambda attr, old, new: self._paint())
         document.title = "Slackwater"
@@ -71,48 +73,47 @@ class Page:
         _set_text(self._overview, page_html.overview(everything, self._chosen, now_ms))
         _set_text(self._foot, page_html.footer(now_ms))
         chosen = [series for series in everything if series.about.query_id == self._chosen]
-        layouts = [_layout_of(series) for series in chosen]
+        layouts = [layout_of(series) for series in chosen]
         if layouts != self._layouts or not self._detail.children:
             self._build(chosen, layouts)
         for series in chosen:
             self._update_details(series, now_ms)
 
-    def _build(self, chosen: list[Series], layouts: list[_Layout]) -> None:
-        self._layouts, self._parts, self._charts = layouts, {}, {}
+    def _build(self, chosen: list[Series], layouts: list[tuple[object, ...]]) -> None:
+        self._layouts, self._headlines, self._tables, self._charts = layouts, {}, {}, {}
         if not chosen:
             empty = self._div("empty")
             empty.text = page_html.empty(self._folders())
             self._detail.children = [empty]
             return
-        sections: list[UIElement] = []
+        elements: list[UIElement] = []
         for series in chosen:
             key = (series.about.query_id, series.about.promise)
-            charts = self._charts[key] = charts_of(series)
-            for chart in charts:
-                chart.update(series)
-            tables = _tables(series)
-            for part in ("headline", *tables):
-                self._parts[(*key, part)] = self._div(part)
-            sections.append(self._parts[(*key, "headline")])
-            sections.append(_grid([chart.figure for chart in charts]))
-            sections.append(_grid([self._parts[(*key, part)] for part in tables]))
+            self._charts[key], self._tables[key] = [], []
+            self._headlines[key] = self._div("headline")
+            elements.append(self._headlines[key])
+            for section in sections_of(series):
+                heading = self._div("question")
+                heading.text = page_html.section(section.question)
+                tables = [(table, self._div(name)) for name, table in section.tables.items()]
+                for _, div in tables:
+                    if div.name in section.wide:
+                        div.styles = {"grid-column": "1 / -1"}
+                for chart in section.charts:
+                    chart.update(series)
+                self._charts[key] += section.charts
+                self._tables[key] += tables
+                elements += [heading, _grid([*(chart.figure for chart in section.charts), *(div for _, div in tables)])]
         self._paint()
-        self._detail.children = sections
+        self._detail.children = elements
 
     def _update_details(self, series: Series, now_ms: float) -> None:
         key = (series.about.query_id, series.about.promise)
         for chart in self._charts[key]:
             chart.update(series)
-        renderers: dict[str, Callable[[], str]] = {
-            "headline": lambda: page_html.headline(series, now_ms),
-            "decisions": lambda: page_html.decisions(series),
-            "windows": lambda: page_html.windows(series),
-            "results": lambda: page_html.results(series),
-            "sources": lambda: page_html.sources(series),
-        }
-        for part, render in renderers.items():
-            if (*key, part) in self._parts:
-                _set_text(self._parts[(*key, part)], render())
+        _set_text(self._headlines[key], page_html.headline(series, now_ms))
+        for table, div in self._tables[key]:
+            _set_text(div, table(series))
 
     def _paint(self) -> None:
         for charts in self._charts.values():
@@ -120,21 +121,6 @@ class Page:
 
     def _div(self, name: str) -> Div:
         return Div(name=name, sizing_mode="stretch_width", margin=0, stylesheets=[self._sheet], disable_math=True)
-
-
-def _layout_of(series: Series) -> _Layout:
-    """What determines the elements of the page: when it changes, the page is rebuilt."""
-    return series.about.query_id, series.about.promise, tuple(_tables(series)), charted_sources(series)
-
-
-def _tables(series: Series) -> list[str]:
-    visible = {
-        "decisions": True,
-        "windows": series.about.kind == "completeness",
-        "results": bool(series.latest_results.rows),
-        "sources": bool(series.sources),
-    }
-    return [part for part, show in visible.items() if show]
 
 
 def _grid(children: Sequence[UIElement]) -> Column:

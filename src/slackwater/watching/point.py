@@ -67,7 +67,8 @@ class Point:
 
     ``ledger``, ``results``, ``late_panes`` and ``precision`` count over the whole run; the other fields describe the
     micro-batch. ``window_ms`` is the newest window that it closed. ``sources`` are (name, rows, ms behind the arrival
-    clock) triples, ``normality`` (stream, p-value of its increments) pairs.
+    clock) triples, ``losses`` (name, late rows, invalid rows) triples of the sources that lost rows. ``problem_rows``
+    are sampled (problem, row as JSON) pairs, ``normality`` (stream, p-value of its increments) pairs.
     """
 
     at_ms: float
@@ -94,6 +95,8 @@ class Point:
     late_panes: int | None = None
     window_ms: tuple[float, float] | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
+    losses: tuple[tuple[str, int, int], ...] = ()
+    problem_rows: tuple[tuple[str, str], ...] = ()
     precision: PrecisionCounts | None = None
     normality: tuple[tuple[str, float], ...] = ()
 
@@ -121,6 +124,10 @@ class Point:
             known["window_ms"] = tuple(known["window_ms"])
         if "sources" in known:
             known["sources"] = tuple((str(s), int(n), float(b)) for s, n, b in known["sources"])
+        if "losses" in known:
+            known["losses"] = tuple((str(s), int(late), int(invalid)) for s, late, invalid in known["losses"])
+        if "problem_rows" in known:
+            known["problem_rows"] = tuple((str(problem), str(row)) for problem, row in known["problem_rows"])
         if "normality" in known:
             known["normality"] = tuple((str(s), float(p)) for s, p in known["normality"])
         return cls(**known)

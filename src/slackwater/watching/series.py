@@ -25,6 +25,7 @@ _MAX_DECISIONS = 200
 _MAX_WINDOWS = 30
 _MAX_SOURCES = 50
 _MAX_STREAMS = 1000
+_MAX_PROBLEM_ROWS = 8
 _SILENT_BATCHES = 100
 Kind = Literal["completeness", "timeliness", "precision"]
 
@@ -80,6 +81,23 @@ class SourceState:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLoss:
+    """The late and invalid rows of a source so far."""
+
+    late: int = 0
+    invalid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRow:
+    """A sampled row that was late or invalid, as JSON text."""
+
+    at_ms: float
+    problem: str
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResultRows:
     """Results of the newest windows, as texts. Known only if the command prints the results itself."""
 
@@ -101,7 +119,9 @@ class Series:
 
     ``kept`` is the current verdict (None: not yet known), and ``since_ms`` the time when it last changed. ``seen_ms``
     is the time of the last report of the query. ``ended`` says how the query ended; None while it runs. ``normality``
-    has the last Shapiro–Wilk p-value of the increments of each stream, for the last 1 000 streams tested.
+    has the last Shapiro–Wilk p-value of the increments of each stream, for the last 1 000 streams tested. ``losses``
+    has the sources that lost most rows; what is missing to the ledger was lost by others. ``problem_rows`` are the last
+    sampled rows, if the query samples rows.
     """
 
     def __init__(self, about: About) -> None:
@@ -110,6 +130,8 @@ class Series:
         self.decisions: deque[Decision] = deque(maxlen=_MAX_DECISIONS)
         self.closed: deque[ClosedWindows] = deque(maxlen=_MAX_WINDOWS)
         self.sources: dict[str, SourceState] = {}
+        self.losses: dict[str, SourceLoss] = {}
+        self.problem_rows: deque[ProblemRow] = deque(maxlen=_MAX_PROBLEM_ROWS)
         self.normality: dict[str, float] = {}
         self.latest_results = ResultRows()
         self.kept: bool | None = None
@@ -135,11 +157,13 @@ class Series:
             return
         self.ended = None
         self.batches += 1
-        self.points.append(point)
+        self.problem_rows.extend(ProblemRow(point.at_ms, problem, row) for problem, row in point.problem_rows)
+        self.points.append(replace(point, problem_rows=(), losses=()))
         self.mark_alive(point.at_ms)
         self._add_decision(point)
         self._add_windows(before, point)
         self._add_sources(point)
+        self._add_losses(point)
         self._add_normality(point)
         kept = self._kept_after(point)
         if kept is not None and kept != self.kept:
@@ -226,6 +250,14 @@ class Series:
                 return
             del self.sources[longest_silent]
 
+    def _add_losses(self, point: Point) -> None:
+        """Add the losses of this batch; forget the smallest if there are too many sources."""
+        for source, late, invalid in point.losses:
+            before = self.losses.get(source, SourceLoss())
+            self.losses[source] = SourceLoss(before.late + late, before.invalid + invalid)
+        while len(self.losses) > _MAX_SOURCES:
+            del self.losses[min(self.losses, key=lambda name: self.losses[name].late + self.losses[name].invalid)]
+
     def _add_normality(self, point: Point) -> None:
         for stream, p_value in point.normality:
             self.normality.pop(stream, None)
@@ -245,7 +277,8 @@ class Series:
         """A copy for a reader in another thread."""
         copied = copy.copy(self)
         copied.points, copied.sources = list(self.points), dict(self.sources)
-        copied.normality = dict(self.normality)
+        copied.normality, copied.losses = dict(self.normality), dict(self.losses)
+        copied.problem_rows = self.problem_rows.copy()
         copied.decisions, copied.closed = self.decisions.copy(), self.closed.copy()
         return copied
 
@@ -259,6 +292,8 @@ class Series:
             "latest_results": asdict(self.latest_results),
             "normality": self.normality,
             "sources": {name: asdict(source) for name, source in self.sources.items()},
+            "losses": {name: asdict(loss) for name, loss in self.losses.items()},
+            "problem_rows": [asdict(row) for row in self.problem_rows],
             "kept": self.kept,
             "since_ms": self.since_ms,
             "seen_ms": self.seen_ms if math.isfinite(self.seen_ms) else None,
@@ -274,6 +309,8 @@ class Series:
         series.decisions.extend(Decision(**values) for values in snapshot["decisions"])
         series.closed.extend(ClosedWindows(**values) for values in snapshot["closed"])
         series.sources = {name: SourceState(**values) for name, values in snapshot["sources"].items()}
+        series.losses = {name: SourceLoss(**values) for name, values in snapshot.get("losses", {}).items()}
+        series.problem_rows.extend(ProblemRow(**values) for values in snapshot.get("problem_rows", ()))
         series.normality = dict(snapshot.get("normality", {}))
         series.latest_results = ResultRows.from_json(snapshot.get("latest_results", {}))
         series.kept, series.since_ms, series.ended = snapshot["kept"], snapshot["since_ms"], snapshot["ended"]

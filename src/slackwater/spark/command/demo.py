@@ -22,6 +22,7 @@ from slackwater.spark.completeness.report import CompletenessReport
 from slackwater.spark.report import report
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.results import observe_results
+from slackwater.spark.runtime.starting import start_with_retries
 from slackwater.spark.worker.generator_source import Readings
 from slackwater.units import duration_ms
 from slackwater.watching.series import ResultRows
@@ -42,7 +43,6 @@ SESSION = {
     ),
 }
 """Settings of the demo's session. They hold for all queries."""
-_STARTED_POLL_S = 0.1
 _WARM_BATCHES = 3
 _MAX_TAIL_S = 60.0
 
@@ -101,18 +101,13 @@ class SideBySide:
             if rows and name == PROMISED:
                 listener_of(self._spark).add_results("demo", _result_rows(rows))
 
-        query = (
+        return start_with_retries(
             windows.writeStream.outputMode("append")
             .foreachBatch(publish)
             .trigger(processingTime=_TRIGGER)
             .queryName(name)
             .option("checkpointLocation", str(Path(self._folder.name) / name.replace(" ", "-")))
-            .start()
         )
-        # One after the other: Spark gives the Python process of a source ten seconds to start.
-        while query.isActive and query.status["message"].startswith("Initializing"):
-            time.sleep(_STARTED_POLL_S)
-        return query
 
     @property
     def ready(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.spark.completeness.histogram import Cells, decode_cells
+from slackwater.spark.completeness.problem_rows import problem_rows_of
 from slackwater.spark.completeness.report import CompletenessReport, completeness_report_of
 from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX, carried_heartbeats
 from slackwater.spark.completeness.tracker import (
@@ -66,7 +67,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             spec.mailbox.write_snapshot(tracker.query_id, tracker.snapshot())
             _publish(tracker)
             if outcome is not None:
-                entries.append(_entry(tracker, outcome, progress))
+                entries.append(_entry(tracker, outcome, progress, problem_rows_of(metrics)))
         return entries
 
     def on_idle(self, query_id: str, now_ms: float) -> None:
@@ -224,7 +225,12 @@ def _observation(
     )
 
 
-def _entry(tracker: CompletenessTracker, outcome: BatchOutcome, progress: StreamingQueryProgress) -> SeriesEntry:
+def _entry(
+    tracker: CompletenessTracker,
+    outcome: BatchOutcome,
+    progress: StreamingQueryProgress,
+    problem_rows: tuple[tuple[str, str], ...],
+) -> SeriesEntry:
     """The micro-batch for the promise's history."""
     spec = tracker.spec
     about = About(
@@ -251,6 +257,8 @@ def _entry(tracker: CompletenessTracker, outcome: BatchOutcome, progress: Stream
             mean_wait_ms=mean_wait_ms,
             lateness=outcome.lateness,
             sources=outcome.sources,
+            losses=outcome.losses,
+            problem_rows=problem_rows,
             row_cost_s=duration_s(progress) / rows if rows else None,
             duration_s=duration_s(progress),
             state_rows=state_rows(progress),

@@ -108,7 +108,8 @@ class Cells:
     """The histogram of one micro-batch.
 
     ``margins_us`` is the lower edge of each cell, so that no row appears fresher than it is. ``below`` counts late
-    rows. ``unplaced`` rows are on time and valid, but the sample cannot represent them.
+    rows. ``unplaced`` rows are on time and valid, but the sample cannot represent them. ``invalid_by_source`` are pairs
+    of source and invalid rows.
     """
 
     margins_us: NDArray[np.float64]
@@ -117,6 +118,7 @@ class Cells:
     below: int
     invalid: int
     unplaced: int = 0
+    invalid_by_source: tuple[tuple[int, int], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -159,7 +161,11 @@ def decode_cells(
     sources = None
     if with_sources:
         sources, codes = codes // _SOURCE_STRIDE, codes % _SOURCE_STRIDE - _CELLS_PER_SIDE
-    invalid = int(counts[codes == INVALID_CELL].sum())
+    is_invalid = codes == INVALID_CELL
+    invalid = int(counts[is_invalid].sum())
+    invalid_by_source: tuple[tuple[int, int], ...] = ()
+    if sources is not None:
+        invalid_by_source = tuple(zip(sources[is_invalid].tolist(), counts[is_invalid].tolist(), strict=True))
     placed, probes = codes < INVALID_CELL, int(np.count_nonzero(codes >= _FIRST_PROBE))
     codes, counts = codes[placed], counts[placed]
     edges = np.sign(codes) * (codes / (_CELLS_PER_UNIT_WITH_SOURCES if with_sources else CELLS_PER_UNIT)) ** 8
@@ -171,7 +177,8 @@ def decode_cells(
         else:
             edges, unplaced, counts, codes = edges[~far], unplaced + int(counts[far].sum()), counts[~far], codes[~far]
     below = int(counts[codes < 0].sum())
-    return Cells(edges, counts, None if sources is None else sources[placed], below, invalid, unplaced)
+    placed_sources = None if sources is None else sources[placed]
+    return Cells(edges, counts, placed_sources, below, invalid, unplaced, invalid_by_source)
 
 
 def _scaled_up(counts: NDArray[np.int64], far: NDArray[np.bool_], uncounted: int) -> NDArray[np.int64]:

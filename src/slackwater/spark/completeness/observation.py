@@ -11,8 +11,9 @@ from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.heartbeat_stream import with_heartbeats
 from slackwater.spark.completeness.histogram import cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.completeness.late_reason import late_reason
+from slackwater.spark.completeness.problem_rows import problem_row, sample_metrics, samples_rows
 from slackwater.spark.completeness.tracker import CompletenessSpec
-from slackwater.spark.worker.columns import ARRIVAL_US, CELL, CLOCK_US, CONTROL, EVENT_US, HEARTBEAT_US
+from slackwater.spark.worker.columns import ARRIVAL_US, CELL, CLOCK_US, CONTROL, EVENT_US, HEARTBEAT_US, PROBLEM_ROW
 from slackwater.units import DAY_US
 
 
@@ -77,8 +78,12 @@ def _marked(
     sampled = (event >= control[Control.SAMPLE_FROM]) & plausible
     cell = cell_column(event, margin, plausible & ~impossible, sampled, spec.sources)
     marked = marked.withColumns({CELL: cell, HEARTBEAT_US: known(control[Control.HEARTBEAT])})
+    reason = late_reason(event, arrived, impossible, F.col(HEARTBEAT_US))
     if late is not None:
-        marked = marked.withColumn(late, late_reason(event, arrived, impossible, F.col(HEARTBEAT_US)))
+        marked = marked.withColumn(late, reason)
+    if samples_rows(spark):
+        marked = marked.withColumn(PROBLEM_ROW, problem_row(events.columns, reason))
+        metrics += sample_metrics()
     metrics += count_cells(F.col(CELL), spec.sources, spark.version)
     if spec.sources:
         metrics += named_sources(spec.event_time, spec.sources)
@@ -91,4 +96,4 @@ def _observed(marked: DataFrame, spec: CompletenessSpec, metrics: list[Column], 
     observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
     if not keep_invalid:
         observed = observed.where(is_valid(F.col(CELL), spec.sources))
-    return observed.drop(CLOCK_US, CELL)
+    return observed.drop(CLOCK_US, CELL, PROBLEM_ROW)

@@ -22,6 +22,7 @@ from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.point import Lateness
 
 _MOST_SOURCES = 20
+_MOST_LOSSES = 20
 _MOST_NAMES = 1000
 _COARSE_FROM_ROWS = 100_000
 """A micro-batch this large has some 400 probes. If too few of them differ, its event times are coarse."""
@@ -89,6 +90,7 @@ class BatchOutcome:
     """What became of one micro-batch.
 
     ``sources`` are those furthest behind: name, rows, and how far the freshest row is behind the clock in milliseconds.
+    ``losses`` are the sources with the most late and invalid rows: name, late rows, invalid rows.
     """
 
     batch_id: int
@@ -99,6 +101,7 @@ class BatchOutcome:
     cause: str
     lateness: Lateness | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
+    losses: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -174,7 +177,15 @@ class CompletenessTracker:
             self._waited_row_ms += rows * wait_ms
             self._waited_rows += rows
         outcome = BatchOutcome(
-            observed.batch_id, self._clock_ms, observed.heartbeat_ms, wait_ms, self.ledger, cause, lateness, sources
+            observed.batch_id,
+            self._clock_ms,
+            observed.heartbeat_ms,
+            wait_ms,
+            self.ledger,
+            cause,
+            lateness,
+            sources,
+            self._losses(cells, late > 0),
         )
         if wait_ms is not None:
             self.latest = outcome
@@ -257,6 +268,20 @@ class CompletenessTracker:
         np.minimum.at(freshest, index, behind_ms)
         slowest = np.argsort(-freshest, kind="stable")[:_MOST_SOURCES]
         return tuple((self._source_name(int(numbers[i])), int(rows[i]), round(float(freshest[i]), 3)) for i in slowest)
+
+    def _losses(self, cells: Cells, some_are_late: bool) -> tuple[tuple[str, int, int], ...]:
+        """The sources that lost most rows."""
+        if cells.sources is None:
+            return ()
+        lost = {source: (0, rows) for source, rows in cells.invalid_by_source}
+        if some_are_late:
+            below = cells.margins_us < 0
+            numbers, index = np.unique(cells.sources[below], return_inverse=True)
+            late_rows = np.bincount(index, weights=cells.counts[below]).astype(int)
+            for source, rows in zip(numbers.tolist(), late_rows.tolist(), strict=True):
+                lost[source] = (rows, lost.get(source, (0, 0))[1])
+        most = sorted(lost.items(), key=lambda item: -sum(item[1]))[:_MOST_LOSSES]
+        return tuple((self._source_name(source), late, invalid) for source, (late, invalid) in most)
 
     def _learn_source_heartbeats(self, heartbeats_ms: dict[int | None, float]) -> str:
         """Take over heartbeats that the stream itself carried; the cause of the decision."""

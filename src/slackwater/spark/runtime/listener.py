@@ -26,6 +26,7 @@ from slackwater.spark.runtime.java_names import remember_java_names
 from slackwater.spark.runtime.progress import parse_ms
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.recorder import SeriesRecorder
+from slackwater.spark.runtime.starting import process_failure
 from slackwater.watching.series import Kind, ResultRows
 
 _log = logging.getLogger("slackwater")
@@ -129,6 +130,9 @@ class PromiseListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         query_id = str(event.id)
+        explained = process_failure(event.exception)
+        if explained is not None:
+            _log.error("query %s: %s", query_id, explained)
         with self._changed:
             self._recorder.on_ended(query_id, event.exception)
             for handler in self._handlers:

@@ -20,11 +20,20 @@ class Setting(Enum):
     MIN_WAIT = "spark.slackwater.minWait"
     IDLE_AFTER = "spark.slackwater.idleAfter"
     CONTROL_ROW = "spark.slackwater.controlRow"
+    SAMPLE_ROWS = "spark.slackwater.sampleRows"
 
 
 def setting(spark: SparkSession, key: Setting) -> str | None:
     """The session's value of a setting; None if it has none."""
     return spark.conf.get(key.value, None)
+
+
+def switch_setting(spark: SparkSession, key: Setting) -> bool:
+    """A setting that is true or false; false if the session has none."""
+    value = setting(spark, key) or "false"
+    if value.lower() not in ("true", "false"):
+        raise InvalidOption("invalid-setting", f"{key.value}={value!r} is neither true nor false", "set true or false")
+    return value.lower() == "true"
 
 
 def integer_setting(spark: SparkSession, key: Setting) -> int | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceRegistration
+
+from slackwater.spark.worker.source_launcher import launcher_of
 
 _TAKEN = "DATA_SOURCE_ALREADY_EXISTS"
 
@@ -17,15 +20,36 @@ def register_source(spark: SparkSession, source: type[DataSource]) -> str:
     Spark lets only one session of a driver register a name, and the others do not find it. So a session made by
     ``newSession()`` knows the source by a name with a number.
     """
+    registration = _registration(spark)
     for number in itertools.count(2):
         try:
-            spark.dataSource.register(source)
+            registration.register(source)
             break
         except AnalysisException as error:
             if error.getCondition() != _TAKEN:
                 raise
         source = _renamed(source, f"{source.name().rstrip('0123456789')}{number}")
     return source.name()
+
+
+def _registration(spark: SparkSession) -> DataSourceRegistration:
+    """Spark's registration, with the launcher as the interpreter of its sources if there is one."""
+    launcher = launcher_of(spark)
+    if launcher is None:
+        return spark.dataSource
+    session: Any = _With(spark, sparkContext=_With(spark.sparkContext, pythonExec=str(launcher)))
+    return DataSourceRegistration(session)
+
+
+class _With:
+    """An object with some attributes replaced."""
+
+    def __init__(self, target: Any, **replaced: Any) -> None:
+        self._target = target
+        self.__dict__ |= replaced
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
 
 
 def _renamed(source: type[DataSource], name: str) -> type[DataSource]:

@@ -113,11 +113,14 @@ class BudgetedQuantile:
         lowest, top = float(batch.values.min()), self._highest_trusted(batch, rows)
         before = self._now
         now = max(self._front, top) if batch.clock is None else batch.clock
-        if not self._tails:
+        first = not self._tails
+        if first:
             self._front, self._start, before = top, now if batch.began is None else min(batch.began, now), now
-            self._reference = now
             self._new_tails(with_front=batch.clock is not None)
-        self._note_gap(now, now - before)
+        if first:
+            self._reference = now
+        else:
+            self._note_gap(now, now - before)
         if batch.reference is not None:
             self._move_reference(batch.reference)
         self._learn(batch, rows, lowest, now - before)
