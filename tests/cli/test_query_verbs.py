@@ -36,7 +36,7 @@ def test_check_points_at_the_character_and_ends_with_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "slackwater.cli.main", "check", file, "--schema", str(schema)]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     assert outcome.returncode == 2
-    assert "[unknown-column] Sensors has no column 'tss'; use one of ts, value" in outcome.stderr
+    assert "[unknown-column] Sensors has no column 'tss' (did you mean ts?); use one of ts, value" in outcome.stderr
     assert outcome.stderr.splitlines()[-1].strip() == "^" * len("WATTR tss")
     assert "Traceback" not in outcome.stderr
 

@@ -37,6 +37,9 @@ def join_by_range(query: Query, select: exp.Select, joined: list[Joined]) -> lis
 
     With ``A [RANGE r]`` a row of A is in the window until r after its own time.
     """
+    if any(one.window.range is not None for one in joined):
+        _refuse_shedding(joined)
+    _require_conditions(query, select, joined)
     words = []
     for first, second in itertools.combinations(joined, 2):
         conditions = []
@@ -54,6 +57,7 @@ def join_by_range(query: Query, select: exp.Select, joined: list[Joined]) -> lis
 
 def join_by_window(query: Query, select: exp.Select, joined: list[Joined]) -> float:
     """Join the streams window by window: change the SELECT in place, and return the longest RANGE in milliseconds."""
+    _refuse_shedding(joined)
     longest, slide = 0.0, joined[0].window.slide
     for one in joined:
         extent = one.window.range
@@ -111,6 +115,33 @@ def _add_condition(query: Query, select: exp.Select, one: Joined, condition: str
         raise node_error(query, one.table, "join-without-on", problem, "write ON a.key = b.key", length=len(one.alias))
     else:
         select.where(parsed, copy=False)
+
+
+def _require_conditions(query: Query, select: exp.Select, joined: list[Joined]) -> None:
+    """Refuse joins that Spark cannot stream: without an equality, or outer ones without a bound on the times."""
+    where = select.args.get("where")
+    times = {one.plan.attribute.lower() for one in joined if one.plan.attribute is not None}
+    for one in joined[1:]:
+        join = one.table.find_ancestor(exp.Join)
+        if join is None or join.args.get("using"):
+            continue
+        conditions = [part for part in (join.args.get("on"), where) if part is not None]
+        equalities = [equal for part in conditions for equal in part.find_all(exp.EQ)]
+        if not any(equal.left.find(exp.Column) and equal.right.find(exp.Column) for equal in equalities):
+            problem, remedy = "Spark joins streams by an equality, and there is none", "write ON a.key = b.key AND …"
+            raise node_error(query, one.table, "join-without-equality", problem, remedy, length=len(one.alias))
+        compared = {column.name.lower() for part in conditions for column in part.find_all(exp.Column)}
+        if join.side and not times & compared and not any(other.window.range for other in joined):
+            problem = f"a {join.side} JOIN of streams without a bound on their times is never final"
+            remedy = "give each stream [RANGE 10 minutes …], or bound their times in ON"
+            raise node_error(query, one.table, "join-without-bound", problem, remedy, length=len(one.alias))
+
+
+def _refuse_shedding(joined: list[Joined]) -> None:
+    for one in joined:
+        if one.window.delay_ms is not None:
+            problem = "results of joined windows cannot be corrected for rows that DELAY sheds"
+            raise one.stream.clause_error("DELAY", "delay-in-join", problem, "remove DELAY, or join without windows")
 
 
 def _time(one: Joined) -> str:

@@ -50,6 +50,15 @@ def near(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {spelled[found[0]]}?)" if found else ""
 
 
+def unknown_call(query: Query) -> str:
+    """Return ``": there is no function SUMM (did you mean sum?)"`` for a misspelt function of the query, or nothing."""
+    for call in query.select.find_all(exp.Anonymous):
+        suggestion = near(call.name, SPARK_FUNCTIONS)
+        if call.name.lower() not in SPARK_FUNCTIONS and suggestion:
+            return f": there is no function {call.name}{suggestion}"
+    return ""
+
+
 class _NameCheck:
     def __init__(self, query: Query, catalog: Catalog, has_function: Callable[[str], bool]) -> None:
         self.query, self.catalog, self.has_function = query, catalog, has_function

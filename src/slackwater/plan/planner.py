@@ -6,6 +6,7 @@ from slackwater.language import Late, Measure, Query
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.method_choice import choose_method, completeness_promise, method_options
+from slackwater.plan.name_checks import unknown_call
 from slackwater.plan.names import table_name
 from slackwater.plan.path_choice import check_ordered_path, choose_path, is_sharded, pane_layout, window_kind
 from slackwater.plan.plan import Kind, Path, Plan, Shape
@@ -97,7 +98,7 @@ def _decompose(
     if not aggregates:
         raise stream.window_error(
             "nothing-to-aggregate",
-            "the window has no aggregate",
+            f"the window has no aggregate{unknown_call(stream.query)}",
             "select COUNT(*), MAX(…) …, or remove RANGE to get the rows under the promise",
         )
     return aggregates, shape

@@ -14,6 +14,7 @@ from slackwater.plan.aggregates import Aggregate, column_of, decompose_aggregate
 from slackwater.plan.ctes import inline_ctes
 from slackwater.plan.functions import is_aggregate
 from slackwater.plan.grouping import group_keys
+from slackwater.plan.name_checks import unknown_call
 from slackwater.plan.outer_query import finish_outer
 from slackwater.plan.plan import Shape
 from slackwater.plan.rewriting import (
@@ -227,7 +228,7 @@ def _refuse_ungrouped(query: Query, roots: list[exp.Expr], keys: list[exp.Expr],
             if column.is_star:
                 condition, problem, remedy = "star", f"{sql} cannot be aggregated", "name the columns"
             else:
-                condition, problem = "not-grouped", f"{sql} is neither grouped by nor aggregated"
+                condition, problem = "not-grouped", f"{sql} is neither grouped by nor aggregated{unknown_call(query)}"
                 remedy = "add it to GROUP BY, or choose a value of the window with LAST, MAX or ANY_VALUE"
             raise node_error(query, column, condition, problem, remedy, length=len(sql))
 

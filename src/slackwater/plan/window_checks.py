@@ -6,7 +6,8 @@ import dataclasses
 import datetime as dt
 
 from slackwater.language import Measure, Window
-from slackwater.names import unquoted
+from slackwater.names import quoted, unquoted
+from slackwater.plan.name_checks import near
 from slackwater.plan.windowed_stream import WindowedStream
 
 _MEASURE_WORDS = {Measure.TIME: "time", Measure.TUPLES: "tuples", Measure.NUMBER: "numbers"}
@@ -21,7 +22,7 @@ def resolve_columns(stream: WindowedStream) -> WindowedStream:
     def resolve(keyword: str, name: str) -> str:
         column = known.column(name)
         if column is None:
-            problem = f"{stream.table.name} has no column {name!r}"
+            problem = f"{stream.table.name} has no column {name!r}{near(name, known.columns)}"
             raise stream.clause_error(keyword, "unknown-column", problem, f"use one of {', '.join(known.columns)}")
         return column
 
@@ -58,7 +59,12 @@ def attribute_measure(stream: WindowedStream, attribute: str | None) -> Measure 
     window = stream.window
     known = None
     if stream.known is not None and attribute is not None:
-        known = stream.known.columns[stream.known.column(attribute) or attribute]
+        column = stream.known.column(attribute) or attribute
+        known = stream.known.columns[column]
+        if column in stream.known.zoneless:
+            problem = f"{column} is a TIMESTAMP_NTZ, which is no instant without a time zone"
+            remedy = f"register the stream with CAST({quoted(column)} AS TIMESTAMP), which takes the session's zone"
+            raise stream.clause_error("WATTR", "timestamp-without-zone", problem, remedy)
         if known is None:
             problem = f"{attribute} is neither a TIMESTAMP nor a whole number"
             raise stream.clause_error("WATTR", "unordered-column", problem, "choose another column")

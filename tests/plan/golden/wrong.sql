@@ -127,3 +127,15 @@ SELECT a.* FROM Sensors [RANGE 1 minute SLIDE 1 minute] a JOIN Traffic [RANGE 1 
 SELECT a.sensor FROM Sensors [RANGE 5 minutes LATE ROWS] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
 ---
 SELECT a.sensor FROM Sensors [RANGE 5 tuples] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
+---
+SELECT a.sensor FROM Sensors [RANGE 5 minutes DELAY 2 seconds] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
+---
+SELECT MAX(value) FROM Sensors [RANGE '5 minutes']
+---
+SELECT MAX(value) FROM Sensors [RANGE INTERVAL 5 MINUTES]
+---
+SELECT sensor, SUMM(value) FROM Sensors [RANGE 5 minutes] GROUP BY sensor
+---
+SELECT a.sensor FROM Sensors [DRATIO 1%] a JOIN Traffic [DRATIO 1%] b ON a.value > b.speed
+---
+SELECT a.sensor FROM Sensors [DRATIO 1%] a LEFT JOIN Traffic [DRATIO 1%] b ON a.value = b.speed

@@ -90,7 +90,7 @@ class RunSpec:
                 raise InvalidOption(
                     "not-standing", f"{option} {column} is for standing queries (WITHIN)", "leave it out"
                 )
-            if column is not None and columns is not None and column not in columns:
+            if column is not None and columns is not None and column.lower() not in map(str.lower, columns):
                 known = ", ".join(columns)
                 raise InvalidOption("no-such-column", f"{option} {column} is not a column", f"use one of: {known}")
         if self.standing and columns is not None:
