@@ -15,7 +15,7 @@ ifndef JAVA_HOME
 export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VENV)/java/runtime))
 endif
 
-.PHONY: demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
+.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
         bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots demo-screen
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
@@ -24,7 +24,7 @@ demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (
 test: setup check    ## what a change must pass: style, types, imports, and all tests but those of test-all
 	@$(PYTEST) -m "not full"
 
-test-all: setup check browser  ## every test: also kills, clusters, the browser, the wheel, the examples, the docs, the longest queries
+test-all: setup check browser hadoop  ## every test: also kills, clusters, the browser, the wheel, the examples, the docs, the longest queries
 	@$(PYTEST)
 
 fast: $(READY)       ## the tests that need no JVM
@@ -53,6 +53,9 @@ java:                ## install a Java runtime from this system's packages
 
 browser:             ## install Chromium and its driver from this system's packages, for the tests of the live page
 	@sh scripts/browser.sh
+
+hadoop: $(READY)     ## download HDFS, Spark's S3 connector and an S3 server, for the tests with checkpoints there
+	@sh scripts/hadoop.sh $(VENV)/hadoop
 
 docs: $(READY)       ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"

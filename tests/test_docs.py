@@ -21,7 +21,7 @@ from slackwater.language.clause import KEYWORDS
 from slackwater.spark.runtime.settings import Setting
 from slackwater.spark.worker.control_line import ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
-from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.spark.worker.mailbox import ABOUT, Mailbox
 from slackwater.watching.metrics import metric_names
 from slackwater.watching.series_file import series_path
 
@@ -88,7 +88,7 @@ def test_architecture_names_every_file_of_a_promise(tmp_path: Path) -> None:
     mailbox.write_target(5.0)
     mailbox.publish("<epoch>", None, False, {})
     mailbox.control.write("<epoch>", ControlLine())
-    mailbox.control.claim("<query>", "<epoch>")
+    mailbox.storage.write(ABOUT, "{}")
     ControlRowFile(tmp_path).write(ControlLine())
     series_path(tmp_path, "<query>").touch()
     files = sorted(path.name for path in tmp_path.iterdir())

@@ -11,6 +11,7 @@ import pytest
 from slackwater.control.ledger import Ledger
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.listener import PromiseListener
+from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.point import Point
 from slackwater.watching.series import About, Kind
 
@@ -38,7 +39,7 @@ class Recording(PromiseHandler[Any]):
             so_far = last.ledger.on_time if last else 0
             return Point(float(progress.batchId), progress.batchId, Ledger(on_time=so_far + rows))
 
-        return SeriesEntry(about, self.folder, point_after)
+        return SeriesEntry(about, Mailbox(self.folder), point_after)
 
     def on_idle(self, query_id: str, now_ms: float) -> None:
         CALLS.append(f"{type(self).__name__} idle {now_ms:.0f}")
@@ -47,7 +48,7 @@ class Recording(PromiseHandler[Any]):
         CALLS.append(f"{type(self).__name__} ended {query_id}")
 
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
-        found = [series_of(name, self.folder) for name in self._specs]
+        found = [series_of(name, Mailbox(self.folder)) for name in self._specs]
         return [SimpleNamespace(series=series) for series in found if series is not None]
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from slackwater.cli.main import command
 from slackwater.errors import SlackwaterError
 from slackwater.spark.worker.control_line import ControlLine
-from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.spark.worker.mailbox import ABOUT, Mailbox
 
 
 def run(*arguments: str) -> Result:
@@ -22,7 +22,7 @@ def run(*arguments: str) -> Result:
 @pytest.fixture
 def location(tmp_path: Path) -> Path:
     for name in ("clicks-delay", "prices-delay"):
-        Mailbox(tmp_path / "_slackwater" / name).write_shed_ratio(0.0)
+        Mailbox(tmp_path / "_slackwater" / name).storage.write(ABOUT, "{}")
     Mailbox(tmp_path / "_slackwater" / "clicks").control.write("epoch", ControlLine())
     return tmp_path
 
@@ -58,3 +58,10 @@ def test_bad_input_changes_nothing(location: Path, arguments: tuple[str, ...], s
     refused = run(str(location), *arguments)
     assert isinstance(refused.exception, SlackwaterError | click.UsageError) and says in str(refused.exception)
     assert not list(location.rglob("target.txt"))
+
+
+def test_a_location_elsewhere_is_refused_with_what_to_do() -> None:
+    for verb in ("retarget", "watch"):
+        refused = CliRunner().invoke(command, [verb, "s3a://bucket/checkpoints", "5 seconds"])
+        assert refused.exit_code == 2
+        assert "s3a://bucket/checkpoints is not on this machine" in " ".join(refused.output.split())

@@ -33,6 +33,16 @@ def bare_environment(project: Path, folder: Path) -> str:
     return python
 
 
+def link_packages(environment: Path, names: list[str]) -> None:
+    """Link installed packages, with all they need, into a virtual environment."""
+    (packages,) = environment.glob("lib/python*/site-packages")
+    for name in names:
+        distribution = importlib.metadata.distribution(name)
+        _link(distribution, packages)
+        for required in _requirements(distribution):
+            _link(importlib.metadata.distribution(required), packages)
+
+
 def environment_without_paths(python: str) -> dict[str, str]:
     """The environment of this process for another Python that imports only its own packages."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}

@@ -12,6 +12,8 @@ from scipy.stats import binomtest
 
 import slackwater as sw
 from slackwater.errors import InvalidOption, InvalidStream, UnknownName
+from slackwater.spark.runtime.listener import listener_of
+from slackwater.spark.timeliness.handler import TimelinessHandler
 from slackwater.spark.timeliness.report import TimelinessReport
 from tests.helpers.harness import FileStream, collected, rows, same_rows, settle, start
 
@@ -67,12 +69,15 @@ def test_nothing_changes_while_nothing_is_shed(spark: SparkSession, tmp_path: Pa
     same_rows(collected(spark, tmp_path), stream.read_batch())
 
 
-def test_an_empty_ratio_file_sheds_nothing(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["driver", "file"])
+def test_an_empty_shed_row_sheds_nothing(spark: SparkSession, tmp_path: Path, where: str) -> None:
     stream = FileStream(spark, tmp_path / "in")
-    location = tmp_path / "promises"
-    events = sw.with_max_delay(stream.read_stream(), "1 hour", name="emptied", location=str(location))
-    (shed_file,) = location.rglob("shed.txt")
-    shed_file.write_text("")
+    spark.conf.set("spark.slackwater.controlRow", where)
+    try:
+        events = sw.with_max_delay(stream.read_stream(), "1 hour", name="emptied", location=str(tmp_path / "promises"))
+    finally:
+        spark.conf.unset("spark.slackwater.controlRow")
+    listener_of(spark).handler(TimelinessHandler)._specs["emptied"].mailbox.shed_path.write_text("")
     delay = run(spark, tmp_path, events, stream, 1)
     assert (delay.ledger.input, delay.ledger.shed) == (500, 0)
     assert set(collected(spark, tmp_path).toPandas()["shed_weight"]) == {1.0}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
+from slackwater.spark.runtime import workers
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +43,7 @@ def events(spark: SparkSession) -> DataFrame:
         ({"method": "guess"}, r"\[unknown-method\] there is no method 'guess'; use one of: .*budgeted-quantile"),
         ({"method": sw.Method("budgeted-quantile", colour=3)}, r"\[unknown-method-option\]"),
         ({"name": "a/b"}, r"\[invalid-name\] name='a/b'"),
-        ({"location": "s3://bucket/x"}, r"\[invalid-location\] location='s3://bucket/x'"),
+        ({"location": "s3://bucket/x"}, r"\[invalid-location\] Spark cannot open 's3://bucket/x/.* No FileSystem"),
         ({"invalid": "drop"}, r"\[invalid-choice\] invalid='drop'"),
         ({"late": "Sensor"}, r"\[late-taken\] late='Sensor': there is a column 'sensor' already; choose another name"),
         ({"late": "__sw_why"}, r"\[invalid-late-column\] late='__sw_why' cannot be a column's name; name a column"),
@@ -77,5 +79,6 @@ def test_workers_that_cannot_import_us(
 ) -> None:
     elsewhere = str(Path(sys.base_prefix, "bin", "python3"))  # outside the virtual environment
     monkeypatch.setattr(spark.sparkContext, "pythonExec", elsewhere)
+    monkeypatch.setattr(workers, "_CHECKED", WeakSet())
     with pytest.raises(sw.SlackwaterError, match=rf"\[workers-without-slackwater\] .*\({elsewhere}\).*PYSPARK_PYTHON="):
-        sw.with_drop_ratio(events, "ts", "1%", location=str(tmp_path))
+        sw.ordered(events, event_time="ts", drop_ratio="1%", location=str(tmp_path))

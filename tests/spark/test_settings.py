@@ -51,7 +51,7 @@ def test_settings_are_defaults_and_arguments_win(spark: SparkSession, tmp_path: 
     assert (by_setting.method.name, by_argument.method.name) == ("max-delay", "vseq")
     assert (by_setting.completeness.max_wait_ms, by_argument.completeness.max_wait_ms) == (120_000.0, 3_600_000.0)
     assert (by_setting.completeness.idle_after_ms, by_argument.completeness.idle_after_ms) == (30_000.0, 9_000.0)
-    assert by_setting.mailbox.folder == tmp_path / "promises" / "by-setting"
+    assert by_setting.folder == tmp_path / "promises" / "by-setting"
     assert timeliness(spark, "law-by-setting").law == sw.Law("aurora")
     assert timeliness(spark, "law-by-argument").law == sw.Law("baseline")
 

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import click
 
+from slackwater.cli.mounted_folder import MountedFolder
 from slackwater.errors import UnknownName
 from slackwater.promises import Timeliness
-from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.spark.worker.mailbox import ABOUT, Mailbox
 from slackwater.units import duration_text
 from slackwater.watching.folders import promise_folders
 
 
 @click.command("retarget")
-@click.argument("location", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("location", type=MountedFolder())
 @click.argument("delay", required=False)
 @click.option("--promise", metavar="NAME", help="The promise to change, if the location has several.")
 @click.option("--reset", is_flag=True, help="Return to the target in the query, instead of DELAY.")
@@ -48,7 +49,7 @@ def command(location: Path, delay: str | None, promise: str | None, reset: bool,
 def _mailbox(location: Path, promise: str | None) -> Mailbox:
     """The folder of the timeliness promise below ``location``; refuses none and several."""
     found = [Mailbox(folder) for folder in promise_folders(location)]
-    found = [mailbox for mailbox in found if mailbox.shed_path.exists()]
+    found = [mailbox for mailbox in found if (mailbox.folder / ABOUT).exists()]
     names = ", ".join(mailbox.folder.name for mailbox in found)
     chosen = [mailbox for mailbox in found if promise in (None, mailbox.folder.name)]
     if len(chosen) == 1:

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from slackwater.cli.mounted_folder import MountedFolder
 from slackwater.cli.watched import quiet_servers
 from slackwater.extras import require
 from slackwater.watching.folders import SeriesFinder, temporary_folders
@@ -21,7 +22,7 @@ from slackwater.watching.verdict import clock_text, verdict
 
 
 @click.command("watch")
-@click.argument("locations", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("locations", nargs=-1, type=MountedFolder())
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

@@ -26,6 +26,11 @@ def series_path(folder: Path, query_id: str) -> Path:
     return folder / f"series-{query_id}.jsonl"
 
 
+def snapshot_line(series: Series) -> str:
+    """The first line of the file of a series, which is a whole file."""
+    return json.dumps({"series": series.snapshot()}, separators=(",", ":")) + "\n"
+
+
 class SeriesWriter:
     """Keeps a series in memory and in its file, and continues the file of an earlier run.
 
@@ -83,7 +88,7 @@ class SeriesWriter:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps({"series": self.series.snapshot()}, separators=(",", ":")) + "\n")
+            file.write(snapshot_line(self.series))
         Path(temporary).replace(self._path)
         self._lines = 0
 

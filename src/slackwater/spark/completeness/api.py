@@ -58,8 +58,8 @@ def with_drop_ratio(
         ``"keep"`` with ``late``, else ``"exclude"``.
     :param late: a string column to add, for dead letters: null if the row is on time, else why it is not, as the ledger
         counts it: ``late``, ``null``, ``future`` or ``unset clock`` (the last three are invalid).
-    :param location: a folder that the driver and all executors see. Default: ``spark.slackwater.location``, else the
-        folder of the checkpoints, else (on ``local[*]`` only) a temporary folder.
+    :param location: where to keep what must survive: a path, or a URI that Spark can open, such as ``s3a://…``.
+        Default: ``spark.slackwater.location``, else the folder of the checkpoints, else a temporary folder.
 
     It costs a little planning per micro-batch and an aggregate over every row. It cannot keep the promise for a stream
     whose lateness grows faster than it can learn, or where ``max_wait`` forbids the wait; ``report`` then says so.

@@ -7,7 +7,8 @@ from enum import IntEnum
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.spark.runtime.control_lines import asks_driver, line_frame
+from slackwater.spark.completeness.control_lines import ControlLines
+from slackwater.spark.runtime.driver_lines import asks_driver, line_frame
 from slackwater.spark.runtime.one_line import one_line
 from slackwater.spark.worker.control_line import UNKNOWN_US, WIDTH, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
@@ -37,7 +38,8 @@ def control_row(spark: SparkSession, mailbox: Mailbox) -> Column:
     the same reason.
     """
     if asks_driver(spark):
-        return line_frame(spark, mailbox.folder).select(F.array(*_numbers(), _number(Control.NOW))).scalar()
+        lines = ControlLines(spark, mailbox)
+        return line_frame(spark, lines.text_for).select(F.array(*_numbers(), _number(Control.NOW))).scalar()
     file = ControlRowFile(mailbox.folder)
     file.create()
     # An array of its own: beside other elements the current time would be a literal in the generated code.

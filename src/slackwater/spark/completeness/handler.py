@@ -29,6 +29,7 @@ from slackwater.spark.runtime.results import results_of
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
+from slackwater.spark.worker.mailbox import Offer
 from slackwater.watching.point import Point
 from slackwater.watching.series import About
 
@@ -53,7 +54,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             tracker = self._trackers.pop(key)
             self._ended_snapshots[tracker.epoch] = tracker.snapshot()
         for spec in self._specs.values():
-            _restore_control_row(spec, query_id)
+            _restore(spec, query_id)
 
     def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
         entries = []
@@ -64,8 +65,8 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             position, offset = started
             tracker = self._tracker(spec, progress, offset)
             outcome = self._count(tracker, position, offset, progress, metrics)
-            spec.mailbox.write_snapshot(tracker.query_id, tracker.snapshot())
             _publish(tracker)
+            spec.mailbox.write_snapshot(tracker.query_id, _snapshot(tracker))
             if outcome is not None:
                 entries.append(_entry(tracker, outcome, progress, problem_rows_of(metrics)))
         return entries
@@ -79,8 +80,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         # In the run before, the query may have had a promise of another name: that one is over.
         trackers = self._trackers_of(query_id) or list(self._trackers_before(query_id))
         found: list[CompletenessReport] = [
-            completeness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox.folder))
-            for tracker in trackers
+            completeness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox)) for tracker in trackers
         ]
         return list(found)
 
@@ -107,7 +107,6 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         snapshot = self._ended_snapshots.pop(offset.epoch, None) or spec.mailbox.read_snapshot(str(progress.id))
         tracker.resume(snapshot, offset, progress.batchId)
         self._trackers[key] = tracker
-        spec.mailbox.control.claim(tracker.query_id, tracker.epoch)
         return tracker
 
     def _count(
@@ -137,7 +136,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 progress.batchId,
                 progress.id,
                 spec.name,
-                spec.mailbox.folder,
+                spec.mailbox.storage.uri,
             )
             return None
         observed = _observation(spec, offset, control, cells, progress, metrics)
@@ -159,14 +158,26 @@ def _publish(tracker: CompletenessTracker) -> None:
     tracker.spec.mailbox.publish(tracker.epoch, tracker.policy, tracker.sample_cells, tracker.checkpoint_state())
 
 
-def _restore_control_row(spec: CompletenessSpec, query_id: str) -> None:
-    """Where micro-batches read the control row from a file: put back the line of a query that starts again.
+def _snapshot(tracker: CompletenessTracker) -> dict[str, Any]:
+    """What the tracker has learned, and its last decision for the next start of the query."""
+    offered = tracker.spec.mailbox.read_offer(tracker.epoch)
+    return {**tracker.snapshot(), "epoch": tracker.epoch, "offer": None if offered is None else offered.as_json()}
 
-    Spark calls no heartbeat reader before it repeats a micro-batch, and another query may have used the file since.
+
+def _restore(spec: CompletenessSpec, query_id: str) -> None:
+    """Put the last decision for a query that starts again where its heartbeat reader looks for it.
+
+    Where micro-batches read the control row from a file, put its line back as well: Spark calls no heartbeat reader
+    before it repeats a micro-batch, and another query may have used the file since.
     """
-    files, row = spec.mailbox.control, ControlRowFile(spec.mailbox.folder)
-    epoch = files.epoch_of(query_id)
-    line = None if epoch is None else files.read(epoch)
+    snapshot = spec.mailbox.read_snapshot(query_id)
+    epoch = None if snapshot is None else snapshot.get("epoch")
+    if snapshot is None or epoch is None:
+        return
+    if snapshot["offer"] is not None and spec.mailbox.read_offer(epoch) is None:
+        offer = Offer.from_json(epoch, snapshot["offer"])
+        spec.mailbox.publish(epoch, offer.policy, offer.sample_cells, offer.state)
+    line, row = spec.mailbox.control.read(epoch), ControlRowFile(spec.mailbox.folder)
     if line is not None and row.path.exists():
         row.restore(line)
 
@@ -182,7 +193,7 @@ def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> t
                 offset = HeartbeatOffset.from_json(json.loads(text))
             except (TypeError, KeyError, json.JSONDecodeError):
                 continue  # the offset of another source
-            if spec.mailbox.control.has(offset.epoch):
+            if offset.promise == spec.name or spec.mailbox.control.has(offset.epoch):
                 return position, offset
     return None
 
@@ -267,7 +278,7 @@ def _entry(
             window_ms=published.window_ms,
         )
 
-    return SeriesEntry(about, spec.mailbox.folder, point_after)
+    return SeriesEntry(about, spec.mailbox, point_after)
 
 
 def _ms(us: int | None) -> float | None:

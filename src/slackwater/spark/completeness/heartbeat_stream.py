@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from slackwater.errors import MissingRequirement
 from slackwater.names import quoted
-from slackwater.spark.runtime.control_lines import DRIVER, asks_driver
+from slackwater.spark.runtime.driver_lines import asks_driver
 from slackwater.spark.worker.columns import WATERMARK_TIME
 from slackwater.spark.worker.data_sources import register_source
 from slackwater.spark.worker.heartbeat_source import BELOW_MS, HeartbeatSource
@@ -75,22 +72,15 @@ def _heartbeats(
     spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, state: dict[str, str]
 ) -> DataFrame:
     schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
-    name = register_source(spark, HeartbeatSource)
+    name = register_source(spark, HeartbeatSource, with_code=True)
     source = spark.readStream.format(name).options(
-        folder=str(mailbox.folder), column=column, schema=schema.json(), state=json.dumps(state)
+        folder=str(mailbox.folder),
+        column=column,
+        schema=schema.json(),
+        state=json.dumps(state),
+        row_file=str(not asks_driver(spark)).lower(),
     )
-    if asks_driver(spark):
-        source = source.option("driver", DRIVER)
-    try:
-        heartbeats = source.load()
-    except AnalysisException as error:
-        if "No module named 'slackwater'" not in str(error):
-            raise
-        raise MissingRequirement(
-            "workers-without-slackwater",
-            f"Spark's Python workers ({spark.sparkContext.pythonExec}) cannot import slackwater",
-            f"set PYSPARK_PYTHON={sys.executable} before Spark starts, or install slackwater where the workers run",
-        ) from None
+    heartbeats = source.load()
     if "." not in column:
         return heartbeats.withWatermark(column, "0 seconds")
     # withWatermark takes a dot for a field of a struct, and no quotes

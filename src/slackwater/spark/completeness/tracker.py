@@ -48,7 +48,7 @@ class CompletenessSpec:
     @property
     def folder(self) -> Path:
         """Where the promise keeps its files."""
-        return self.mailbox.folder
+        return self.mailbox.series_folder
 
     def new_controller(self) -> DisorderController:
         """A controller that has learned nothing yet; refuses an unknown method or option."""

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from slackwater.control.ledger import Ledger
 from slackwater.names import safe_name
 from slackwater.spark.runtime.queries import RunningQueries
+from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.point import Point
 from slackwater.watching.series import About, Kind, Series
 
@@ -27,7 +28,7 @@ class NamedSpec(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Where the promise keeps its files."""
+        """Where the promise keeps its series on this machine."""
 
 
 class PromiseReport(Protocol):
@@ -57,17 +58,17 @@ class PromiseReport(Protocol):
 class SeriesEntry:
     """One micro-batch for the history of one promise.
 
-    ``folder`` holds the history's file. ``point_after`` makes the point from the one before it, since counts of results
-    run over the whole history.
+    ``mailbox`` says where the history is kept. ``point_after`` makes the point from the one before it, since counts of
+    results run over the whole history.
     """
 
     about: About
-    folder: Path
+    mailbox: Mailbox
     point_after: Callable[[Point | None], Point]
 
 
-SeriesOf = Callable[[str, Path], Series | None]
-"""Finds the history of a promise by its name and folder."""
+SeriesOf = Callable[[str, Mailbox], Series | None]
+"""Finds the history of a promise by its name and where it is kept."""
 Spec = TypeVar("Spec", bound=NamedSpec)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from slackwater.spark.runtime.handler import SeriesEntry
+from slackwater.spark.runtime.series_copy import SeriesCopy
+from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.folders import register_folder
 from slackwater.watching.series import About, ResultRows, Series
 from slackwater.watching.series_file import SeriesReader, SeriesWriter, series_path
@@ -24,6 +25,7 @@ class SeriesRecorder:
 
     def __init__(self) -> None:
         self._writers: dict[tuple[str, str], SeriesWriter] = {}
+        self._copies: dict[tuple[str, str], SeriesCopy] = {}
         self._failure_logged = False
 
     def record(self, entries: list[SeriesEntry], batch: int) -> None:
@@ -33,8 +35,9 @@ class SeriesRecorder:
                 self._add(entry, batch)
 
     def _add(self, entry: SeriesEntry, batch: int) -> None:
-        writer = self._writer(entry.about, entry.folder, batch)
+        writer = self._writer(entry.about, entry.mailbox, batch)
         writer.add(entry.point_after(writer.series.last))
+        self._copies[entry.about.query_id, entry.about.promise].copy_if_due(writer.series)
 
     def on_idle(self, query_id: str, now_ms: float) -> None:
         """Note that the query is alive without rows."""
@@ -48,9 +51,11 @@ class SeriesRecorder:
         Only the first line of a failure is kept: the rest may be a plan with names and values of the user's data.
         """
         how = "stopped" if failure is None else f"failed: {failure.strip().splitlines()[0][:200]}"
-        for writer in self._of(query_id):
-            with self._failures_logged():
-                writer.end(how)
+        for key, writer in self._writers.items():
+            if key[0] == query_id:
+                with self._failures_logged():
+                    writer.end(how)
+                    self._copies[key].copy(writer.series)
 
     def add_results(self, promise: str, results: ResultRows) -> None:
         """Add published results to the series of the promise's running queries."""
@@ -64,20 +69,26 @@ class SeriesRecorder:
         for key in [key for key in self._writers if key[0] == query_id]:
             del self._writers[key]
 
-    def series_of(self, query_id: str, promise: str, folder: Path) -> Series | None:
+    def series_of(self, query_id: str, promise: str, mailbox: Mailbox) -> Series | None:
         """A copy of a promise's series as it is now; before the first micro-batch of a run, that of the run before."""
         writer = self._writers.get((query_id, promise))
-        return SeriesReader(series_path(folder, query_id)).read() if writer is None else writer.series.copy()
+        if writer is not None:
+            return writer.series.copy()
+        path = series_path(mailbox.series_folder, query_id)
+        SeriesCopy(mailbox, path).fetch()
+        return SeriesReader(path).read()
 
     def _of(self, query_id: str) -> list[SeriesWriter]:
         return [writer for (query, _), writer in self._writers.items() if query == query_id]
 
-    def _writer(self, about: About, folder: Path, batch: int) -> SeriesWriter:
+    def _writer(self, about: About, mailbox: Mailbox, batch: int) -> SeriesWriter:
         key = (about.query_id, about.promise)
         writer = self._writers.get(key)
         if writer is None or writer.series.about != about:
-            path = series_path(folder, about.query_id)
+            path = series_path(mailbox.series_folder, about.query_id)
             register_folder(path.parent)
+            copy = self._copies[key] = SeriesCopy(mailbox, path)
+            copy.fetch()
             writer = self._writers[key] = SeriesWriter(path, about, batch)
         return writer
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from slackwater.extras import require
-from slackwater.spark.runtime.location import location_of
+from slackwater.spark.runtime.location import mounted_location
 from slackwater.watching.folders import registered_folders
 from slackwater.watching.ports import DEFAULT_PAGE_PORT
 
@@ -30,7 +30,7 @@ def watch(
     require("bokeh", "tornado", purpose="the live page")
     from slackwater.watching.page_server import PageServer
 
-    location = location_of(spark)
+    location = mounted_location(spark)
     kept = [] if location is None else [location]
 
     def folders() -> list[Path]:

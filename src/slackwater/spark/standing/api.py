@@ -20,9 +20,10 @@ from slackwater.names import quoted
 from slackwater.promises import Duration, Precision
 from slackwater.spark.runtime.checks import find_column, require_numbers, require_stream, require_timestamps
 from slackwater.spark.runtime.listener import listener_of
-from slackwater.spark.runtime.location import driver_folder
+from slackwater.spark.runtime.location import driver_mailbox
 from slackwater.spark.runtime.settings import Setting, integer_setting
 from slackwater.spark.runtime.sharding import MOST_SHARDS, shard_keys
+from slackwater.spark.runtime.workers import require_slackwater_on_workers
 from slackwater.spark.standing.clock import clock_ticks
 from slackwater.spark.standing.disordered import Disorder, time_column, with_beats
 from slackwater.spark.standing.handler import PrecisionHandler, PrecisionSpec, observe_shard_counts
@@ -167,10 +168,11 @@ def new_precision(
     location: str | None,
 ) -> PrecisionSpec:
     """A precision promise, registered with the session's listener."""
+    require_slackwater_on_workers(spark)
     listener = listener_of(spark)
     chosen = fresh_standing_name(spark) if name is None else name
     asked = None if confidence is None else units.ratio(confidence, option="confidence")
-    spec = PrecisionSpec(chosen, asked, options.method, shards, driver_folder(spark, chosen, location))
+    spec = PrecisionSpec(chosen, asked, options.method, shards, driver_mailbox(spark, chosen, location))
     listener.add(PrecisionHandler, spec)
     return spec
 

@@ -16,6 +16,7 @@ from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, Seri
 from slackwater.spark.runtime.progress import committed_ms, duration_s, query_name, state_rows
 from slackwater.spark.standing.report import PrecisionReport
 from slackwater.spark.worker.columns import SHARD_COUNTS
+from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.spark.worker.standing_step import TESTED
 from slackwater.watching.point import Point
 from slackwater.watching.precision import PrecisionCounts, precision_cause
@@ -32,7 +33,12 @@ class PrecisionSpec:
     confidence: float | None
     method: str
     shards: int
-    folder: Path
+    mailbox: Mailbox
+
+    @property
+    def folder(self) -> Path:
+        """Where the promise keeps its files."""
+        return self.mailbox.series_folder
 
 
 def observe_shard_counts(answers: DataFrame, name: str) -> DataFrame:
@@ -60,7 +66,7 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
         return entries
 
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
-        found = (series_of(spec.name, spec.folder) for spec in self._specs.values())
+        found = (series_of(spec.name, spec.mailbox) for spec in self._specs.values())
         mine = [series for series in found if series is not None and series.about.kind == self.kind]
         return [PrecisionReport(series) for series in mine]
 
@@ -92,4 +98,4 @@ def _entry(
             normality=tuple(tested.items()),
         )
 
-    return SeriesEntry(about, spec.folder, point_after)
+    return SeriesEntry(about, spec.mailbox, point_after)

@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, IntegerType, LongType, StringType
 from slackwater.errors import InvalidStream
 from slackwater.names import quoted
 from slackwater.spark.runtime.checks import require_columns, require_numbers
-from slackwater.spark.runtime.location import mailbox_for
+from slackwater.spark.runtime.location import weights_folder
 from slackwater.spark.worker.weights_table import WeightsTable
 
 ID_TYPES = (StringType, LongType, IntegerType)
@@ -29,7 +29,7 @@ def readable_weights(
         raise InvalidStream("streaming-weights", "the weights are a stream", "give a folder of Parquet files")
     _check_columns(frame, table)
     if folder is None:
-        folder = str(mailbox_for(spark, name, location).folder / "weights")
+        folder = weights_folder(spark, name, location)
         columns = [
             F.col(quoted(column)).cast("double").alias(column) if column == table.weight else F.col(quoted(column))
             for column in table.columns

@@ -58,7 +58,7 @@ def with_max_delay(
         the lowest utility are shed first; a small sample of them is kept, so that sums and counts stay unbiased. Null
         is the lowest.
     :param weight: the column to add for the weight; None adds none.
-    :param location: a folder that the driver and all executors see, as in ``with_drop_ratio``.
+    :param location: where to keep what must survive, as in ``with_drop_ratio``.
 
     It costs one small job per micro-batch, a hash per row while it sheds, and with ``shed_by`` a histogram. Rows are
     shed after the source has read them, so it cannot help a source that is itself too slow. The first micro-batch of a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from slackwater.spark.timeliness.overdue_watch import OverdueWatch
 from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
 from slackwater.spark.timeliness.source_lag import SourceLag, source_lag
 from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker
+from slackwater.spark.worker.mailbox import ABOUT
 from slackwater.watching.point import Point
 from slackwater.watching.series import About
 
@@ -38,15 +40,23 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
 
     def add(self, spec: TimelinessSpec) -> None:
         super().add(spec)
-        if not spec.mailbox.has_shed_row():
+        if spec.mailbox.read_shed_row() is None:
             spec.mailbox.write_shed_ratio(0.0)
+        about = {"promise": spec.name, "kind": self.kind, "promised_delay_s": spec.timeliness.max_delay_s}
+        spec.mailbox.storage.write(ABOUT, json.dumps(about))
         self._overdue_watch.start()
 
     def on_started(self, query_id: str) -> None:
         # A query that is new starts without shedding; a restarted one continues with its ratio.
         for spec in self._specs.values():
-            if spec.mailbox.read_snapshot(query_id) is None and not self._live(spec.name):
+            if self._live(spec.name):
+                continue
+            snapshot = spec.mailbox.read_snapshot(query_id)
+            row = None if snapshot is None else snapshot.get("shed_row")
+            if row is None:
                 spec.mailbox.write_shed_ratio(0.0)
+            else:
+                spec.mailbox.write_shed_row(row)
 
     def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
         entries = []
@@ -65,7 +75,8 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
             # The ratio first: the next micro-batch may be about to read it.
             self._publish(tracker)
             self._warn(tracker, outcome)
-            spec.mailbox.write_snapshot(tracker.query_id, tracker.snapshot())
+            snapshot = {**tracker.snapshot(), "shed_row": spec.mailbox.read_shed_row()}
+            spec.mailbox.write_snapshot(tracker.query_id, snapshot)
             entries.append(_entry(tracker, outcome, progress))
         return entries
 
@@ -99,8 +110,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         for tracker in trackers:
             self._read_target(tracker)
         found: list[TimelinessReport] = [
-            timeliness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox.folder))
-            for tracker in trackers
+            timeliness_report_of(tracker, series_of(tracker.spec.name, tracker.spec.mailbox)) for tracker in trackers
         ]
         return list(found)
 
@@ -191,7 +201,7 @@ def _entry(tracker: TimelinessTracker, outcome: BatchOutcome, progress: Streamin
         row_cost_s=controller.cost.cost_s,
         duration_s=duration_s(progress),
     )
-    return SeriesEntry(about, spec.mailbox.folder, lambda _last: point)
+    return SeriesEntry(about, spec.mailbox, lambda _last: point)
 
 
 def _cause(shed_ratio: float, limit: str | None) -> str:

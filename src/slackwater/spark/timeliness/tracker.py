@@ -13,7 +13,7 @@ from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchControl
 from slackwater.control.shedding.utility import KEEP_ALL, Threshold, UtilityHistogram
 from slackwater.errors import InvalidOption
 from slackwater.promises import Timeliness
-from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.spark.worker.mailbox import TARGET, Mailbox
 from slackwater.units import duration_text
 
 
@@ -34,7 +34,7 @@ class TimelinessSpec:
     @property
     def folder(self) -> Path:
         """Where the promise keeps its files."""
-        return self.mailbox.folder
+        return self.mailbox.series_folder
 
     def new_controller(self) -> MicroBatchController:
         """A controller that has learned nothing yet; refuses an unknown law or option."""
@@ -106,8 +106,8 @@ class TimelinessTracker:
         except InvalidOption as error:
             self._refused_target = text
             return (
-                f"[target-refused] {text!r} in {self.spec.mailbox.target_path} is not a target: {error}; the target "
-                f"stays at {duration_text(self.target.max_delay_s * 1e3)}"
+                f"[target-refused] {text!r} in {self.spec.mailbox.storage.uri}/{TARGET} is not a target: {error}; "
+                f"the target stays at {duration_text(self.target.max_delay_s * 1e3)}"
             )
         return None
 

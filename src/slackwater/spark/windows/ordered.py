@@ -32,6 +32,7 @@ from slackwater.spark.runtime.results import observe_packed, observe_results
 from slackwater.spark.runtime.sharding import shard_keys
 from slackwater.spark.runtime.types import type_text
 from slackwater.spark.runtime.views import sql_over
+from slackwater.spark.runtime.workers import require_slackwater_on_workers
 from slackwater.spark.windows.checkpoint_guard import state_identity
 from slackwater.spark.windows.group_key import GroupKey, group_key
 from slackwater.spark.windows.plain_types import PlainTypes, plain_types
@@ -70,6 +71,7 @@ def _packed(
     plan: Plan, on_time: DataFrame, group: GroupKey, window: WindowSpec, shards: list[int], promise: CompletenessSpec
 ) -> DataFrame:
     """The rows, packed by shard, and the heartbeat for every shard."""
+    require_slackwater_on_workers(on_time.sparkSession)
     # The task that reads the rows reduces them to panes if the window takes panes, so little travels and waits.
     reduce = partial(panes_of, window) if takes_panes(window) else None
     rows = _operator_rows(plan, on_time, group)

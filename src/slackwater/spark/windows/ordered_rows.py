@@ -19,6 +19,7 @@ from slackwater.spark.completeness.heartbeat_stream import under_heartbeat
 from slackwater.spark.completeness.observation import observed_events
 from slackwater.spark.completeness.promise import new_promise
 from slackwater.spark.runtime.checks import find_column, find_columns, require_stream
+from slackwater.spark.runtime.workers import require_slackwater_on_workers
 from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.ordered import rows_on_time
 from slackwater.spark.worker.columns import SHARD
@@ -63,6 +64,7 @@ def ordered(
         options.refuse_several_shards("without per=: the whole stream is one order")
     completeness = completeness_of(events, drop_ratio, min_wait=min_wait, max_wait=max_wait)
     spark = events.sparkSession
+    require_slackwater_on_workers(spark)
     count = options.shards_or_default(spark) if keys else 1
     promise = new_promise(
         events,

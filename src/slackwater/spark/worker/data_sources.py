@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceRegistration
@@ -12,24 +16,41 @@ from pyspark.sql.datasource import DataSource, DataSourceRegistration
 from slackwater.spark.worker.source_launcher import launcher_of
 
 _TAKEN = "DATA_SOURCE_ALREADY_EXISTS"
+_PACKAGE = __name__.partition(".")[0]
 
 
-def register_source(spark: SparkSession, source: type[DataSource]) -> str:
+def register_source(
+    spark: SparkSession, source: type[DataSource], *, with_code: bool = False, launched: bool = True
+) -> str:
     """Make a source known to the session; the name under which the session knows it.
 
     Spark lets only one session of a driver register a name, and the others do not find it. So a session made by
-    ``newSession()`` knows the source by a name with a number.
+    ``newSession()`` knows the source by a name with a number. ``with_code`` sends the code of the source along, so
+    that Spark's Python workers need no Slackwater to run it. ``launched``: the launcher starts it, if there is one.
     """
-    registration = _registration(spark)
-    for number in itertools.count(2):
-        try:
-            registration.register(source)
-            break
-        except AnalysisException as error:
-            if error.getCondition() != _TAKEN:
-                raise
-        source = _renamed(source, f"{source.name().rstrip('0123456789')}{number}")
+    registration = _registration(spark) if launched else spark.dataSource
+    with code_in_pickles() if with_code else nullcontext():
+        for number in itertools.count(2):
+            try:
+                registration.register(source)
+                break
+            except AnalysisException as error:
+                if error.getCondition() != _TAKEN:
+                    raise
+            source = _renamed(source, f"{source.name().rstrip('0123456789')}{number}")
     return source.name()
+
+
+@contextmanager
+def code_in_pickles() -> Iterator[None]:
+    """Put classes and functions of Slackwater into Spark's pickles, instead of their names."""
+    pickler: Any = cloudpickle
+    package = sys.modules[_PACKAGE]
+    pickler.register_pickle_by_value(package)
+    try:
+        yield
+    finally:
+        pickler.unregister_pickle_by_value(package)
 
 
 def _registration(spark: SparkSession) -> DataSourceRegistration:

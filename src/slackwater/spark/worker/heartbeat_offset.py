@@ -13,7 +13,7 @@ class HeartbeatOffset:
     ``epoch`` identifies the query across restarts. ``batch`` and ``ledger`` are those of the last micro-batch that the
     heartbeat was decided from. ``clock_ms`` is the arrival clock at which it was chosen, ``decided_at_ms`` that of the
     decision. ``state`` describes what the query's state is made of. ``sample_cells`` asks for a
-    sampled histogram.
+    sampled histogram. ``promise`` is the name of the promise; offsets of earlier versions have none.
     """
 
     epoch: str
@@ -24,6 +24,7 @@ class HeartbeatOffset:
     batch: int = -1
     ledger: dict[str, int] | None = None
     state: dict[str, str] = field(default_factory=dict)
+    promise: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The offset as Spark stores it."""
@@ -36,6 +37,7 @@ class HeartbeatOffset:
             "batch": self.batch,
             "ledger": self.ledger,
             "state": self.state,
+            "promise": self.promise,
         }
 
     @classmethod
@@ -50,6 +52,7 @@ class HeartbeatOffset:
             int(values.get("batch", -1)),
             values.get("ledger"),
             values.get("state") or {},
+            values.get("promise"),
         )
 
     def rises_above(self, start: HeartbeatOffset) -> bool:

@@ -30,6 +30,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
     """Chooses the heartbeat by the offered policy whenever Spark plans a micro-batch, and writes the control line.
 
     It runs beside the driver in a process of its own, once per query. It emits a row only when the heartbeat has risen.
+    Spark calls ``readBetweenOffsets`` on an executor, to repeat a micro-batch: it needs the offsets and nothing else.
     A run of ``Trigger.AvailableNow`` ends: without rows there is no new policy, and each policy raises it once.
 
     :param folder: the promise's folder.
@@ -37,15 +38,15 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
     :param column: the event-time column.
     :param state: what the query's state is made of. It is kept in the offsets: a checkpoint with another value is
         refused, because Spark itself compares only the columns of the state.
-    :param driver: the driver's identity, if micro-batches ask it for their control lines; else they read a file.
+    :param row_file: whether micro-batches read the control row from a file; else they ask the driver.
     """
 
     def __init__(
-        self, folder: str, columns: list[str], column: str, state: dict[str, str], driver: str | None = None
+        self, folder: str, columns: list[str], column: str, state: dict[str, str], row_file: bool = False
     ) -> None:
         self._mailbox = Mailbox(Path(folder))
-        self._driver = driver
-        self._row_file = ControlRowFile(Path(folder)) if driver is None else None
+        self._promise = self._mailbox.folder.name
+        self._row_file = ControlRowFile(Path(folder)) if row_file else None
         self._columns = columns
         self._column = column
         self._state = state
@@ -57,7 +58,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         self._report_wait = ReportWait(self._mailbox)
 
     def initialOffset(self) -> dict[str, Any]:
-        start = HeartbeatOffset(uuid.uuid4().hex, state=self._state)
+        start = HeartbeatOffset(uuid.uuid4().hex, state=self._state, promise=self._promise)
         self._write_control(start, None)
         return start.as_json()
 
@@ -75,14 +76,11 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         self._used_policy, self._judging = offer.policy, chosen
         if not chosen.rises_above(at):
             return iter([]), start
-        return self._rows(chosen), {**chosen.as_json(), "state": self._state}
+        return self._rows(chosen), {**chosen.as_json(), "state": self._state, "promise": self._promise}
 
     def readBetweenOffsets(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
         before, after = HeartbeatOffset.from_json(start), HeartbeatOffset.from_json(end)
         self._refuse_other_state(before)
-        # A micro-batch is repeated. If the folder was lost, the listener still learns which promise it is under.
-        if not self._mailbox.control.has(before.epoch):
-            self._mailbox.control.write(before.epoch, ControlLine.for_batch(before.heartbeat_ms))
         return self._rows(after) if after.rises_above(before) else iter([])
 
     def _refuse_other_state(self, start: HeartbeatOffset) -> None:
@@ -107,7 +105,7 @@ class HeartbeatReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow)
         )
         if self._row_file is not None:
             self._row_file.write(line)
-        self._mailbox.control.write(start.epoch, line, self._driver)
+        self._mailbox.control.write(start.epoch, line)
 
     def _rows(self, offset: HeartbeatOffset) -> Iterator[tuple[Any, ...]]:
         assert offset.heartbeat_ms is not None
@@ -130,7 +128,10 @@ class HeartbeatSource(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> HeartbeatReader:
         options = self.options
-        state = json.loads(options["state"])
         return HeartbeatReader(
-            options["folder"], list(schema.names), options["column"], state, options.get("driver") or None
+            options["folder"],
+            list(schema.names),
+            options["column"],
+            json.loads(options["state"]),
+            options["row_file"] == "true",
         )

@@ -1,7 +1,7 @@
-"""The files through which the driver, the heartbeat reader and the micro-batches exchange control values.
+"""The files through which the driver and the heartbeat reader exchange control values, and the storage beside them.
 
-The driver decides. The heartbeat reader is a separate process beside it, one per query. They share a file system and
-nothing else, so every file is replaced atomically. No two queries write the same file.
+The driver decides. The heartbeat reader is a separate process on the same machine, one per query. They share a folder
+and nothing else, so every file is replaced atomically. No two queries write the same file.
 """
 
 from __future__ import annotations
@@ -16,9 +16,14 @@ from slackwater.control.policy import Policy
 from slackwater.spark.worker.atomic_files import replace
 from slackwater.spark.worker.control_files import ControlFiles
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
+from slackwater.spark.worker.storage import LocalStorage, Storage
 
 BELOW_ALL_CELLS = -99_999
 """A threshold of utility that every row is above."""
+ABOUT = "promise.json"
+"""Says that a folder is that of a timeliness promise, for ``slackwater retarget``."""
+TARGET = "target.txt"
+"""The target of a timeliness promise, if it is not the one in the query; an operator may edit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,17 @@ class Offer:
     policy: Policy | None
     sample_cells: bool
     state: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """The offer without the epoch."""
+        policy = None if self.policy is None else self.policy.as_json()
+        return {"policy": policy, "sample": self.sample_cells, "state": self.state}
+
+    @classmethod
+    def from_json(cls, epoch: str, values: dict[str, Any]) -> Offer:
+        """The inverse of ``as_json``."""
+        policy = None if values["policy"] is None else Policy.from_json(values["policy"])
+        return cls(epoch, policy, values["sample"], values["state"])
 
     def heartbeat_at(self, now_ms: float) -> HeartbeatOffset | None:
         """The heartbeat for a micro-batch that is planned at ``now_ms``; None without a policy."""
@@ -49,9 +65,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """The folder of one promise."""
+    """The folder of one promise on the driver's machine, named after it, and where it keeps what must survive."""
 
     folder: Path
+    kept_in: Storage | None = None
 
     @property
     def control(self) -> ControlFiles:
@@ -59,70 +76,82 @@ class Mailbox:
         return ControlFiles(self.folder)
 
     @property
-    def shed_path(self) -> Path:
-        """The control row of a timeliness promise: shed ratio, threshold cell, shares kept in it and below it."""
-        return self.folder / "shed.txt"
+    def promise(self) -> str:
+        """The promise's name."""
+        return self.folder.name
 
     @property
-    def target_path(self) -> Path:
-        """The target of a timeliness promise, if it is not the one in the query; an operator may edit it."""
-        return self.folder / "target.txt"
+    def storage(self) -> Storage:
+        """What must survive the driver; in the same folder if nothing else was chosen."""
+        return self.kept_in or LocalStorage(self.folder)
+
+    @property
+    def series_folder(self) -> Path:
+        """Where the series are on this machine. Those of a storage elsewhere are copied there now and then."""
+        return self.storage.local_folder or self.folder
+
+    @property
+    def shed_path(self) -> Path:
+        """The shed row of a timeliness promise: shed ratio, threshold cell, shares kept in it and below it."""
+        return self.folder / "shed.txt"
 
     def write_shed_ratio(
         self, ratio: float, cell: int = BELOW_ALL_CELLS, keep_ratio: float = 1.0, least_ratio: float = 1.0
     ) -> None:
-        """Put a shed ratio and a threshold of utility into the control row, unless they are there already."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        line = f"{ratio:.6f} {cell:+06d} {keep_ratio:.9f} {least_ratio:.9f}\n"
-        if not self.shed_path.exists() or self.shed_path.read_text() != line:
-            replace(self.shed_path, line)
+        """Put a shed ratio and a threshold of utility into the shed row."""
+        self.write_shed_row(f"{ratio:.6f} {cell:+06d} {keep_ratio:.9f} {least_ratio:.9f}\n")
 
-    def has_shed_row(self) -> bool:
-        """Whether there is a control row with all its numbers."""
-        return self.shed_path.exists() and len(self.shed_path.read_text().split()) == 4
+    def write_shed_row(self, row: str) -> None:
+        """Put a shed row in force, unless it is already."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.read_shed_row() != row:
+            replace(self.shed_path, row)
+
+    def read_shed_row(self) -> str | None:
+        """The shed row in force; None if there is none with all its numbers."""
+        try:
+            row = self.shed_path.read_text()
+        except FileNotFoundError:
+            return None
+        return row if len(row.split()) == 4 else None
 
     def write_target(self, max_delay_s: float | None) -> None:
         """Change the target of a timeliness promise; None returns to the one in the query."""
-        if max_delay_s is None:
-            self.target_path.unlink(missing_ok=True)
-        else:
-            replace(self.target_path, f"{max_delay_s!r} seconds\n")
+        self.storage.write_plain(TARGET, None if max_delay_s is None else f"{max_delay_s!r} seconds\n")
 
     def read_target(self) -> str | None:
         """The text that ``write_target`` or an operator wrote; None if there is none."""
-        try:
-            return self.target_path.read_text(errors="replace").strip()
-        except FileNotFoundError:
-            return None
+        text = self.storage.read_plain(TARGET)
+        return None if text is None else text.strip()
 
     def publish(self, epoch: str, policy: Policy | None, sample_cells: bool, state: dict[str, Any]) -> None:
         """Offer a policy to the heartbeat reader of one query, with the query's checkpoint state."""
-        offer = {"policy": None if policy is None else policy.as_json(), "sample": sample_cells, "state": state}
-        replace(self._offer_path(epoch), json.dumps(offer))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace(self._offer_path(epoch), json.dumps(Offer(epoch, policy, sample_cells, state).as_json()))
 
     def read_offer(self, epoch: str) -> Offer | None:
         """What ``publish`` offered the query last; None if nothing was."""
         try:
-            offer = json.loads(self._offer_path(epoch).read_text())
+            return Offer.from_json(epoch, json.loads(self._offer_path(epoch).read_text()))
         except FileNotFoundError:
             return None
-        policy = None if offer["policy"] is None else Policy.from_json(offer["policy"])
-        return Offer(epoch, policy, offer["sample"], offer["state"])
 
     def write_snapshot(self, query_id: str, snapshot: dict[str, Any]) -> None:
         """Keep what the controller of one query has learned."""
-        replace(self._snapshot_path(query_id), json.dumps(snapshot))
+        self.storage.write(_snapshot_name(query_id), json.dumps(snapshot))
 
     def read_snapshot(self, query_id: str) -> dict[str, Any] | None:
         """What ``write_snapshot`` kept; None if it is missing or damaged."""
+        text = self.storage.read(_snapshot_name(query_id))
         try:
-            snapshot = json.loads(self._snapshot_path(query_id).read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
+            snapshot = None if text is None else json.loads(text)
+        except json.JSONDecodeError:
             return None
         return snapshot if isinstance(snapshot, dict) else None
 
-    def _snapshot_path(self, query_id: str) -> Path:
-        return self.folder / f"snapshot-{query_id}.json"
-
     def _offer_path(self, epoch: str) -> Path:
         return self.folder / f"heartbeat-{epoch}.json"
+
+
+def _snapshot_name(query_id: str) -> str:
+    return f"snapshot-{query_id}.json"

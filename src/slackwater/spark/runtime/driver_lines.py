@@ -1,23 +1,17 @@
-"""Control lines that the driver looks up while Spark plans a micro-batch, for the query that it plans."""
+"""Lines of text that Spark asks the driver for while it plans a micro-batch, for the query that it plans."""
 
 from __future__ import annotations
 
 import time
-import uuid
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.errors import InvalidOption
-from slackwater.spark.runtime.checks import WATERMARK_POLICY, refuse_max_policy
 from slackwater.spark.runtime.settings import Setting, setting
-from slackwater.spark.worker.control_files import ControlFiles
-from slackwater.spark.worker.control_line import WIDTH, ControlLine
-
-DRIVER = uuid.uuid4().hex
-"""Identifies this driver to the heartbeat readers beside it."""
 
 # Properties that Spark sets in the thread of a streaming query.
 _QUERY_ID = "sql.streaming.queryId"
@@ -25,8 +19,22 @@ _RUN_ID = "spark.jobGroup.id"
 _BATCH = "streaming.sql.batchId"
 
 
-class LineOfQuery:
-    """A function for Spark's plans: the control line of the query that is being planned, and the time.
+@dataclass(frozen=True, slots=True)
+class PlannedBatch:
+    """A micro-batch that is being planned; ``at_us`` is when."""
+
+    query_id: str
+    run_id: str | None
+    batch: int
+    at_us: int
+
+
+LineFor = Callable[[PlannedBatch | None], str]
+"""The line for a micro-batch; for None, somebody has asked for the plan of the DataFrame."""
+
+
+class LineOfBatch:
+    """A function for Spark's plans: the line for the micro-batch that is being planned.
 
     The optimizer evaluates a function over a local relation itself, in the thread of the query, so a micro-batch needs
     no job for it. Spark calls Python as it does for ``foreachBatch``; calls from here into Spark run in that same
@@ -38,36 +46,32 @@ class LineOfQuery:
 
         implements: ClassVar = ["org.apache.spark.sql.api.java.UDF0"]
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, line_for: LineFor) -> None:
         self._context = spark.sparkContext
-        self._files = ControlFiles(folder)
-        self._planned: dict[str, tuple[tuple[str | None, ...], int]] = {}
+        self._line_for = line_for
+        self._lines: dict[str, tuple[PlannedBatch, str]] = {}
 
     def call(self) -> str:
-        """The line with one number more: when the micro-batch was planned, in microseconds."""
+        """The line."""
         query_id = self._context.getLocalProperty(_QUERY_ID)
-        if query_id is None:  # somebody asked for the plan of the DataFrame
-            return _text(ControlLine(), 0)
-        batch = (self._context.getLocalProperty(_RUN_ID), self._context.getLocalProperty(_BATCH))
-        planned, at_us = self._planned.get(query_id, (None, 0))
-        if planned != batch:
-            context: Any = self._context
-            refuse_max_policy(context._jvm.org.apache.spark.sql.SparkSession.active().conf().get(WATERMARK_POLICY))
-            at_us = time.time_ns() // 1000
-            self._planned[query_id] = (batch, at_us)
-        return _text(self._files.line_of(query_id, DRIVER, first_batch=batch[1] == "0"), at_us)
+        if query_id is None:
+            return self._line_for(None)
+        run_id, batch = self._context.getLocalProperty(_RUN_ID), int(self._context.getLocalProperty(_BATCH) or 0)
+        before = self._lines.get(query_id)
+        if before is not None and (before[0].run_id, before[0].batch) == (run_id, batch):
+            return before[1]
+        planned = PlannedBatch(query_id, run_id, batch, time.time_ns() // 1000)
+        line = self._line_for(planned)
+        self._lines[query_id] = planned, line
+        return line
 
 
-def _text(line: ControlLine, planned_at_us: int) -> str:
-    return f"{line.text().rstrip()} {planned_at_us:+0{WIDTH}d}\n"
-
-
-def line_frame(spark: SparkSession, folder: Path) -> DataFrame:
-    """One row with the column ``value``: the control line of whatever query reads it."""
+def line_frame(spark: SparkSession, line_for: LineFor) -> DataFrame:
+    """One row with the column ``value``: the line for whatever micro-batch reads it."""
     context: Any = spark.sparkContext
     jvm = context._jvm
     text = jvm.org.apache.spark.sql.types.DataType.fromJson('"string"')
-    function = jvm.org.apache.spark.sql.functions.udf(LineOfQuery(spark, folder), text).withName("slackwater_control")
+    function = jvm.org.apache.spark.sql.functions.udf(LineOfBatch(spark, line_for), text).withName("slackwater_line")
     one_row: Any = spark.sql("SELECT * FROM VALUES (1) AS one_row(one)")
     no_arguments = jvm.PythonUtils.toSeq([])
     columns = jvm.PythonUtils.toSeq([function.apply(no_arguments).alias("value")])
@@ -78,9 +82,9 @@ _ASKABLE: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 
 def asks_driver(spark: SparkSession) -> bool:
-    """Whether micro-batches of the session ask the driver for their control lines; else they read a file.
+    """Whether micro-batches of the session ask the driver for control rows; else they read files.
 
-    A file it is in a session without Py4J (Spark Connect), where Python threads are not those of the JVM
+    They read files in a session without Py4J (Spark Connect), where Python threads are not those of the JVM
     (``PYSPARK_PIN_THREAD=false``), and where ``spark.slackwater.controlRow`` is ``file``.
     """
     where = setting(spark, Setting.CONTROL_ROW) or "driver"
@@ -104,7 +108,7 @@ def _is_askable(spark: SparkSession) -> bool:
             return False
         start_callback_server: Any = java_gateway.ensure_callback_server_started
         start_callback_server(gateway)
-        line_frame(spark, Path()).collect()
+        line_frame(spark, lambda _: "").collect()
     except Exception:
         return False
     return True
