@@ -9,7 +9,7 @@ from slackwater.plan.combined import Copies
 from slackwater.spark.completeness.heartbeat_stream import under_heartbeat
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.worker.columns import EVENT_US, HEARTBEAT_US, PANE_END
-from slackwater.units import MS_US
+from slackwater.units import MS_US, duration_text
 
 
 def copied_to_windows(observed: DataFrame, copies: Copies, promise: CompletenessSpec) -> DataFrame:
@@ -30,5 +30,5 @@ def copied_to_windows(observed: DataFrame, copies: Copies, promise: Completeness
             "window_end": F.timestamp_micros(F.col(PANE_END)),
         }
     ).drop(EVENT_US, HEARTBEAT_US, PANE_END)
-    state = {"copies": f"{length}/{slide}"}
+    state = {"the window": f"{duration_text(copies.length_ms)} every {duration_text(copies.slide_ms)}"}
     return under_heartbeat(observed.sparkSession, timed, "window_end", promise.mailbox, promise.name, state)
