@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 
 from slackwater.errors import InvalidStream
 from slackwater.language import Measure
+from slackwater.names import quoted
 from slackwater.plan import Catalog, Stream
 from slackwater.spark.runtime.checks import find_column, require_stream
 
@@ -49,7 +50,8 @@ def stream(
     require_stream(df, name)
     named = {"event_time": event_time, "key": key, "value": value}
     spelled = {o: None if column is None else find_column(df, o, column) for o, column in named.items()}
-    df.createOrReplaceTempView(name)
+    # Spark parses the name, so one with a space must be quoted
+    df.createOrReplaceTempView(name if name.startswith("`") or name.isidentifier() else quoted(name))
     _REGISTERED.setdefault(df.sparkSession, {})[_bare(name)] = Registration(**spelled)
     return df
 
