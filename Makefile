@@ -1,6 +1,7 @@
 # A virtual environment with locked dependencies is made on first use, with a Java runtime in it if there is none.
 # Nothing is installed system-wide but by `make java` and `make browser`.
 PYTHON ?= python3
+TEXTS  ?= 100000
 # `make test SPARK=4.2` runs the tests on the newest Spark 4.2, in a virtual environment of its own.
 SPARK  ?=
 VENV   := .venv$(if $(SPARK),-$(SPARK))
@@ -16,7 +17,7 @@ export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VEN
 endif
 
 .PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser lock wheel clean \
-        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots demo-screen
+        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
 	@$(BIN)/slackwater demo
@@ -32,6 +33,9 @@ fast: $(READY)       ## the tests that need no JVM
 
 spark: setup         ## the tests on real Spark
 	@$(PYTEST) -m "spark and not full"
+
+fuzz: $(READY)       ## a hundred thousand query texts: each is a query or refused (make fuzz TEXTS=1000000 for more)
+	@SLACKWATER_FUZZ=$(TEXTS) $(PYTEST) tests/fuzz
 
 # The code is checked against the locked versions only.
 check: $(if $(SPARK),,lint types imports)  ## style, types and direction of imports
@@ -63,8 +67,15 @@ docs: $(READY)       ## build the documentation into site/
 demo-screen: setup   ## run the demo and show its last screen in README.md and docs/start.md
 	@$(BIN)/python scripts/demo_screen.py
 
-plots: $(READY)      ## draw the pictures of methods and laws again
+notebook: setup      ## run the notebook in examples/ and store its outputs
+	@$(BIN)/python scripts/notebook.py
+
+page-pictures: setup browser  ## run the demo and take the pictures of the live page
+	@$(BIN)/python scripts/page_pictures.py
+
+plots: $(READY)      ## draw the pictures of methods, laws and the heartbeat again
 	@$(BIN)/python scripts/plots.py
+	@$(BIN)/python scripts/heartbeat_plots.py
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Slackwater needs Python 3.11 or newer; $(PYTHON) is {v.major}.{v.minor}. Try: make PYTHON=python3.12 …")'

@@ -40,13 +40,20 @@ class _Rows(InputPartition):
 
 class _ReplayReader(DataSourceStreamReader):
     def __init__(
-        self, path: str, lateness_path: str | None, start_us: int, partitions: int, rows_per_batch: int | None
+        self,
+        path: str,
+        lateness_path: str | None,
+        start_us: int,
+        partitions: int,
+        rows_per_batch: int | None,
+        report_latest: bool,
     ) -> None:
         self._path = path
         self._lateness_path = lateness_path
         self._start_us = start_us
         self._partitions = partitions
         self._rows_per_batch = rows_per_batch
+        self._report_latest = report_latest
         self._loaded_us: NDArray[np.int64] | None = None
 
     def _arrivals_us(self) -> NDArray[np.int64]:
@@ -60,8 +67,14 @@ class _ReplayReader(DataSourceStreamReader):
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable() if self._rows_per_batch is None else ReadMaxRows(self._rows_per_batch)
 
+    def _due(self) -> int:
+        return int(np.searchsorted(self._arrivals_us(), time.time_ns() // 1000, side="right"))
+
+    def reportLatestOffset(self) -> dict[str, int] | None:
+        return {"row": self._due()} if self._report_latest else None
+
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        due = int(np.searchsorted(self._arrivals_us(), time.time_ns() // 1000, side="right"))
+        due = self._due()
         return {"row": min(due, start["row"] + limit.max_rows) if isinstance(limit, ReadMaxRows) else due}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[_Rows]:
@@ -102,6 +115,7 @@ class ReplaySource(DataSource):
             int(self.options["start_us"]),
             int(self.options.get("partitions", "2")),
             None if rows_per_batch is None else int(rows_per_batch),
+            "report_latest" in self.options,
         )
 
 
@@ -112,11 +126,12 @@ def replay(
     partitions: int = 2,
     rows_per_batch: int | None = None,
     lateness_s: Path | None = None,
+    report_latest: bool = False,
 ) -> DataFrame:
     """The rows of an arrivals file (``.npy``, sorted seconds) as a stream that begins at ``start_us``.
 
     A micro-batch reads all available rows, or at most ``rows_per_batch`` of them. With a file of lateness the rows have
-    the column ``ts``.
+    the column ``ts``. With ``report_latest`` the source reports its latest offset in Spark's progress, as Kafka does.
     """
     # Python workers cannot import this folder's modules, so the class travels with the query.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -126,4 +141,6 @@ def replay(
         options["lateness_path"] = str(lateness_s)
     if rows_per_batch is not None:
         options["rows_per_batch"] = str(rows_per_batch)
+    if report_latest:
+        options["report_latest"] = "true"
     return spark.readStream.format(FORMAT).options(**options).load()

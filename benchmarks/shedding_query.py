@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 
 LEAD_S = 3.0
 _FOREVER = "1000 hours"
+_MEASURED = "measured"
 _UNWARMED_BATCHES = 2
 
 _ON_BATCH = TimelinessTracker.on_batch
@@ -59,12 +61,16 @@ class Plant:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """One run: its micro-batches, and the arrival of its rows and its end in seconds from ``start_s`` (Unix time)."""
+    """One run: its micro-batches, and the arrival of its rows and its end in seconds from ``start_s`` (Unix time).
+
+    ``measured`` has the values of the measures that ``run_law`` was given, by micro-batch.
+    """
 
     history: list[BatchOutcome]
     arrivals_s: Floats
     start_s: float
     end_s: float
+    measured: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def expensive(work: int, start_s: float, rise: CostRise = NO_RISE) -> Column:
@@ -128,15 +134,15 @@ def identify(spark: SparkSession, work: int, rows: int, folder: Path, batches: i
     return Plant(fixed_s=large_s - cost_s * rows, cost_s=cost_s)
 
 
-def recorded_outcomes() -> list[BatchOutcome]:
-    """A list to which every tracker of this process adds its outcomes from now on."""
-    outcomes: list[BatchOutcome] = []
+def recorded_outcomes() -> dict[str, list[BatchOutcome]]:
+    """The outcomes of every tracker of this process from now on, by the name of the promise."""
+    outcomes: dict[str, list[BatchOutcome]] = defaultdict(list)
     on_batch = _ON_BATCH
 
     def recording(tracker: TimelinessTracker, *observed: Any) -> BatchOutcome | None:
         outcome = on_batch(tracker, *observed)
         if outcome is not None:
-            outcomes.append(outcome)
+            outcomes[tracker.spec.name].append(outcome)
         return outcome
 
     TimelinessTracker.on_batch = recording  # type: ignore[method-assign, assignment]
@@ -153,19 +159,24 @@ def run_law(
     rise: CostRise = NO_RISE,
     trigger: str = "1 second",
     targets_s: dict[float, float] | None = None,
+    shed_by: str | Column | None = None,
+    measures: tuple[Column, ...] = (),
 ) -> FinishedRun:
     """Run one law on one input. The run ends two targets after the last arrival, even if rows are unprocessed.
 
-    ``targets_s`` are further targets, by the second at which they come into force.
+    ``targets_s`` are further targets, by the second at which they come into force. ``measures`` are aggregates over the
+    kept rows of each micro-batch.
     """
     folder.mkdir(parents=True)
     arrivals_s = rows_from_rates(rates)
     np.save(folder / "arrivals.npy", arrivals_s)
     start_s = time.time() + LEAD_S
     source = replay(spark, folder / "arrivals.npy", int(start_s * 1e6))
-    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law, name=folder.name)
+    events = sw.with_max_delay(source, target_s, arrival="arrived", law=law, name=folder.name, shed_by=shed_by)
+    if measures:
+        events = events.observe(_MEASURED, *measures)
     query = start(events, expensive(work, start_s, rise), folder, True, trigger)
-    history = recorded_outcomes()
+    history = recorded_outcomes()[folder.name]
     changes = sorted((targets_s or {}).items())
     while time.time() < start_s + len(rates) + 2 * target_s:
         if changes and time.time() >= start_s + changes[0][0]:
@@ -175,5 +186,8 @@ def run_law(
         if sum(outcome.batch.rows for outcome in list(history)) >= len(arrivals_s):
             break
     end_s = time.time() - start_s
+    progress = query.recentProgress
     query.stop()
-    return FinishedRun([outcome for outcome in history if outcome.batch.rows], arrivals_s, start_s, end_s)
+    measured = {p.batchId: p.observedMetrics[_MEASURED].asDict() for p in progress if _MEASURED in p.observedMetrics}
+    kept = [outcome for outcome in history if outcome.batch.rows]
+    return FinishedRun(kept, arrivals_s, start_s, end_s, measured)

@@ -1,4 +1,4 @@
-"""Runs the demo and puts its last screen into README.md and docs/start.md: ``make demo-screen``.
+"""Runs the demo and puts its last screen into docs/start.md and its table into README.md: ``make demo-screen``.
 
 Arguments go to ``slackwater demo``. Run it on an otherwise idle machine: results age while a busy one computes.
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "start.md")
+README, START = ROOT / "README.md", ROOT / "docs" / "start.md"
 SCREEN = re.compile(r"^```text\n(?:KEPT|BROKEN): .*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -20,6 +20,14 @@ def last_screen(output: str) -> str:
     lines = [line.rstrip() for line in output.splitlines()]
     first = next(number for number, line in enumerate(lines) if line.startswith(("KEPT", "BROKEN")))
     return "\n".join(lines[first:]).rstrip()
+
+
+def extract(screen: str) -> str:
+    """The screen without its notes and rules, for README."""
+    lines = screen.splitlines()
+    rules = [number for number, line in enumerate(lines) if line.startswith("──")]
+    table = lines[: rules[-1]]
+    return "\n".join(line for line in table if line and not line.startswith(("──", "part of")))
 
 
 def put_screen(page: str, screen: str) -> str:
@@ -36,8 +44,8 @@ def main() -> None:
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     screen = last_screen(ran.stdout)
     print(screen)
-    for path in PAGES:
-        path.write_text(put_screen(path.read_text(encoding="utf-8"), screen), encoding="utf-8")
+    for path, shown in ((README, extract(screen)), (START, screen)):
+        path.write_text(put_screen(path.read_text(encoding="utf-8"), shown), encoding="utf-8")
 
 
 if __name__ == "__main__":

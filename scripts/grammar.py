@@ -18,6 +18,7 @@ CLAUSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("DRATIO", ("number", "%")),
     ("SLACK", ("extent",)),
     ("DELAY", ("duration",)),
+    ("AFTER", ("WHERE",)),
     ("SHED", ("BY", "column or (expression)")),
     ("ARRIVAL", ("column",)),
     ("SOURCE", ("column, …",)),

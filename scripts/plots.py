@@ -104,7 +104,7 @@ class Panel:
 
 
 def _ticks(top: float) -> Sequence[float]:
-    size = next(step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if top / step <= 6)
+    size = next(step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200) if top / step <= 6)
     return [size * number for number in range(1, int(top / size) + 1)]
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -24,18 +22,11 @@ from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.mailbox import ABOUT, Mailbox
 from slackwater.watching.metrics import metric_names
 from slackwater.watching.series_file import series_path
+from tests.helpers.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "slackwater"
-
-
-def load_script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -118,14 +109,15 @@ def test_every_module_that_the_docs_name_exists() -> None:
     for page in pages:
         for name in re.findall(r"`(?:python )?([\w/]+\.py)[ `]", page.read_text()):
             exists = any((folder / name).exists() for folder in (ROOT, PACKAGE)) if "/" in name else name in names
+            exists = exists or f"Save this as `{name}`" in page.read_text()
             assert exists, f"{page.name} names {name}"
 
 
 def test_readme_and_start_show_one_screen_of_the_demo() -> None:
-    shown = load_script("demo_screen").SCREEN
-    (screen,), (other,) = (shown.findall(page.read_text()) for page in (ROOT / "README.md", DOCS / "start.md"))
-    assert screen == other
+    script = load_script("demo_screen")
+    (table,), (screen,) = (script.SCREEN.findall(page.read_text()) for page in (script.README, script.START))
     lines = screen.splitlines()[1:-1]
+    assert table.splitlines()[1:-1] == script.extract("\n".join(lines)).splitlines()
     assert max(map(len, lines)) <= 80 and len(lines) <= 24
     assert lines[-1].endswith("slackwater demo --watch")
 
@@ -196,6 +188,14 @@ def test_every_method_and_law_has_its_plot() -> None:
 def test_a_plot_is_what_the_code_draws() -> None:
     drawn = load_script("plots").law_plot("ctrl")
     assert drawn == (DOCS / "images" / "laws" / "ctrl.svg").read_text(), "run make plots"
+
+
+def test_the_pictures_of_the_heartbeat_are_what_the_code_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    page = (DOCS / "explanation" / "heartbeat.md").read_text()
+    for path, svg in load_script("heartbeat_plots").pictures().items():
+        assert path.read_text() == svg, "run make plots"
+        assert f"(../images/heartbeat/{path.name})" in page
 
 
 @pytest.mark.full

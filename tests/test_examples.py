@@ -26,7 +26,7 @@ def test_every_example_is_tested_and_documented() -> None:
         "sensors_with_bad_clocks",
     }
     page = (EXAMPLES.parent / "docs" / "start.md").read_text()
-    assert all(f"`{path.name}`" in page for path in EXAMPLES.glob("*.py"))
+    assert all(f"`{path.name}`" in page for path in (*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.ipynb")))
 
 
 @pytest.mark.spark

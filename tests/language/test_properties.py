@@ -24,6 +24,7 @@ windows = st.builds(
     slack=st.one_of(st.none(), tuples, times),
     drop_ratio=st.one_of(st.none(), ratios),
     delay_ms=st.one_of(st.none(), times.map(lambda extent: extent.amount)),
+    after_where=st.booleans(),
     shed_by=st.one_of(st.none(), names.map(quoted), st.sampled_from(["amount * 2", "IF(a > 0, b[0], (1 - c))"])),
     arrival=st.one_of(st.none(), names),
     sources=st.one_of(st.just(()), columns),

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from slackwater.control.shedding.microbatch import ShedDecision
+from slackwater.control.shedding import make_law
+from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController, ShedDecision
+from slackwater.promises import Timeliness
 from slackwater.sim.shedding import rows_from_rates
 from slackwater.sim.shedding.microbatch import run_micro_batches
 from slackwater.spark.timeliness.source_lag import source_lag
@@ -60,6 +62,23 @@ def test_shedding_goes_on_where_shorter_batches_help(law: str, reports_lag: bool
 def test_a_limit_that_is_never_reached_changes_nothing() -> None:
     free, limited = (settled("ctrl-batch", 2000.0, limit, True) for limit in (10**9, 10**6))
     assert free == limited and not any(decision.limit_decides for decision in free)
+
+
+def test_one_small_micro_batch_does_not_look_like_a_limit() -> None:
+    """A folder of files hands over what is left of one listing before it lists again, however many files wait."""
+    controller = MicroBatchController(Timeliness(3.0), make_law("ctrl-batch"))
+    rate, now_s, read, decided = 2000.0, 0.5, 0, []
+    for number in range(40):
+        rows = min(200 if number % 4 == 3 else 3000, int(rate * now_s) - read)
+        read += rows
+        kept = round(rows * (1.0 - controller.shed_ratio))
+        duration_s = FIXED_S + COST_S * kept
+        batch = MicroBatch(now_s, duration_s, rows, kept, waiting_rows=rate * now_s - read)
+        decided.append(controller.step(batch).limit_decides)
+        now_s += duration_s
+    # shedding keeps up: without it, 2300 rows per micro-batch take longer to process than to arrive
+    assert rate * now_s - read < 3.0 * rate and controller.shed_ratio > 0.0
+    assert not any(decided)
 
 
 def kafka(start: int, end: int, latest: int | None, metrics: dict[str, str]) -> dict[str, object]:

@@ -69,7 +69,8 @@ def command(
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    table = Table(title=title, title_justify="left", min_width=len(title), box=SIMPLE_HEAD, pad_edge=False)
+    table.collapse_padding = True
     for column in columns:
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     return table

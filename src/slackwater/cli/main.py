@@ -14,6 +14,7 @@ from slackwater.errors import QueryFailed, SlackwaterError
 VERBS = {
     "demo": ("slackwater.cli.demo", "Watch a real Spark query keep a drop ratio."),
     "watch": ("slackwater.cli.watch", "Open a live page: is each promise kept, by how much, since when?"),
+    "generate": ("slackwater.cli.generate", "Write a recorded stream to try things on."),
     "advise": ("slackwater.cli.advise", "Recommend a watermark delay from recorded rows."),
     "check": ("slackwater.cli.check", "Check a query text, without Spark."),
     "explain": ("slackwater.cli.explain", "Show how a query would run, without Spark."),
@@ -25,7 +26,7 @@ VERBS = {
     "completion": ("slackwater.cli.completion", "Print the shell completion script."),
 }
 SECTIONS = {
-    "1. See it": ("demo", "watch"),
+    "1. See it": ("demo", "watch", "generate"),
     "2. Ask about your own stream": ("advise", "check", "explain"),
     "3. Run it": ("run", "retarget", "reconcile"),
     "4. Look underneath": ("lab", "reproduce"),

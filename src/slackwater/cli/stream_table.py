@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from slackwater.errors import InvalidOption
 from slackwater.language import Query
+from slackwater.language.text_errors import text_error
 from slackwater.plan import make_plan
 from slackwater.plan.ctes import definition_of
 from slackwater.plan.text_positions import node_error
@@ -36,6 +37,9 @@ def stream_table(query: Query, static: Sequence[str] = ()) -> str:
         remedy = "run the query in Python: name each stream with sw.stream"
         raise node_error(query, other.this, "two-streams", problem, remedy, length=len(other.name))
     streams = [windowed[0][0]] if windowed else [table for name, table in read.items() if name not in given]
+    if not query.tables():
+        problem, remedy = "the query reads no stream", "write FROM and its name"
+        raise text_error(query.text, query.start, "which-stream", problem, remedy)
     if not streams:
         _refuse(query, query.tables()[0], "--table provides every table of the query", "leave the stream's table out")
     if len(streams) > 1:

@@ -45,10 +45,13 @@ def split_windows(text: str, tokens: list[Token]) -> tuple[list[Token], list[Win
     """Return the tokens of a query without its window clauses, and the windows."""
     kept: list[Token] = []
     windows: list[WindowInText] = []
+    clauses = _Clauses()
     at = 0
     while at < len(tokens):
         token = tokens[at]
-        if token.token_type != TokenType.L_BRACKET or not _opens_window(kept, tokens, at):
+        opens = token.token_type == TokenType.L_BRACKET and bool(kept)
+        if not opens or not (clauses.last_may_be_table or _is_like_clause(tokens, at)):
+            clauses.add(token, kept)
             kept.append(token)
             at += 1
             continue
@@ -71,42 +74,56 @@ def _closing_bracket(tokens: list[Token], at: int) -> int | None:
     return None
 
 
-def _opens_window(before: list[Token], tokens: list[Token], at: int) -> bool:
+def _is_like_clause(tokens: list[Token], at: int) -> bool:
+    """Whether RANGE 5 or the like follows: never an expression, so it is a window, or an error that points at it."""
     following = tokens[at + 1 : at + 3]
-    # RANGE 5 is never an expression. Treat it as a window anywhere, so that the error points at it.
-    like_clause = (
-        len(following) == 2 and following[0].text.upper() in KEYWORDS and following[1].token_type == TokenType.NUMBER
-    )
-    return bool(before) and (like_clause or _ends_in_table(before))
+    return len(following) == 2 and following[0].text.upper() in KEYWORDS and following[1].token_type == TokenType.NUMBER
 
 
-def _ends_in_table(tokens: list[Token]) -> bool:
-    """Test whether the tokens end in a table of FROM or JOIN: ``FROM name``, ``JOIN a.b AS c``, ``FROM x, name``."""
-    depth = 0
-    # The last token is the table's name or alias, and any word can be one.
-    for at in range(len(tokens) - 2, -1, -1):
-        kind = tokens[at].token_type
-        depth -= BRACKET_DEPTH.get(kind, 0)
-        if depth < 0 or (depth == 0 and kind in _BEFORE_EXPRESSIONS):
+@dataclass(slots=True)
+class _Level:
+    """The query or the expression within a pair of brackets, as far as it was read.
+
+    ``first`` is the index of its first token. ``after_call``: the brackets follow a name.
+    """
+
+    first: int
+    after_call: bool = False
+    has_select: bool = False
+    in_tables: bool = False
+
+
+class _Clauses:
+    """Follows the tokens of a query, and knows which of them are in FROM or JOIN. Each token costs the same."""
+
+    def __init__(self) -> None:
+        self._levels = [_Level(0)]
+        self.last_may_be_table = False
+        """Whether the last token may be a table: ``FROM name``, ``JOIN a.b AS c``, ``FROM x, name``."""
+
+    def add(self, token: Token, before: list[Token]) -> None:
+        """Read one token; ``before`` are those ahead of it."""
+        kind, level, at = token.token_type, self._levels[-1], len(before)
+        # Any word can be the name of a table, so what the token itself begins does not count yet.
+        self.last_may_be_table = level.in_tables
+        depth = BRACKET_DEPTH.get(kind, 0)
+        if depth > 0:
+            self._levels.append(_Level(at + 1, after_call=at > 0 and before[-1].token_type == TokenType.VAR))
+        elif depth < 0:
+            if len(self._levels) > 1:
+                self._levels.pop()
+        elif kind in _BEFORE_EXPRESSIONS:
+            level.in_tables = False
+            level.has_select |= kind == TokenType.SELECT
+        elif kind == TokenType.JOIN or (kind == TokenType.FROM and self._begins_from_clause(level, before)):
+            level.in_tables = True
+
+    @staticmethod
+    def _begins_from_clause(level: _Level, before: list[Token]) -> bool:
+        """Whether FROM begins a clause here, unlike in ``IS DISTINCT FROM`` and ``EXTRACT(year FROM ts)``."""
+        if not before:
+            return True
+        if before[-1].token_type == TokenType.DISTINCT:
             return False
-        if depth == 0 and (kind == TokenType.JOIN or (kind == TokenType.FROM and _begins_from_clause(tokens, at))):
-            return True
-    return False
-
-
-def _begins_from_clause(tokens: list[Token], at: int) -> bool:
-    """Test whether the FROM at ``at`` begins a clause, unlike ``IS DISTINCT FROM`` and ``EXTRACT(year FROM ts)``."""
-    if at == 0:
-        return True
-    if tokens[at - 1].token_type == TokenType.DISTINCT:
-        return False
-    depth = 0
-    for earlier in range(at - 1, -1, -1):
-        kind = tokens[earlier].token_type
-        depth -= BRACKET_DEPTH.get(kind, 0)
-        if depth < 0:
-            # (FROM name SELECT …) is a query, but name(FROM …) is a call.
-            return earlier == at - 1 and (earlier == 0 or tokens[earlier - 1].token_type != TokenType.VAR)
-        if depth == 0 and kind == TokenType.SELECT:
-            return True
-    return False
+        # (FROM name SELECT …) is a query, but name(FROM …) is a call.
+        return level.has_select or (level.first == len(before) > 0 and not level.after_call)

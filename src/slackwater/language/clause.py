@@ -24,6 +24,7 @@ KEYWORDS = (
     "SLACK",
     "DRATIO",
     "DELAY",
+    "AFTER",
     "SHED",
     "ARRIVAL",
     "SOURCE",
@@ -180,6 +181,12 @@ class _ClauseParser:
             columns.append(self.column(keyword))
         return tuple(columns)
 
+    def where(self, keyword: Token) -> bool:
+        token = self._next_or(keyword, "WHERE")
+        if token.word != "WHERE":
+            self._refuse(token, "missing-where", f"AFTER {token.text} is unknown", "write DELAY 2 seconds AFTER WHERE")
+        return True
+
     def utility(self, keyword: Token) -> str:
         by = self._next_or(keyword, "BY and a column")
         if by.word != "BY":
@@ -303,6 +310,7 @@ _READERS: dict[str, tuple[str, _Reader]] = {
     "SLACK": ("slack", _ClauseParser.slack),
     "DRATIO": ("drop_ratio", _ClauseParser.drop_ratio),
     "DELAY": ("delay_ms", _ClauseParser.duration),
+    "AFTER": ("after_where", _ClauseParser.where),
     "SHED": ("shed_by", _ClauseParser.utility),
     "ARRIVAL": ("arrival", _ClauseParser.column),
     "SOURCE": ("sources", _ClauseParser.columns),

@@ -82,6 +82,8 @@ def print_clause(window: Window) -> str:
         parts.append(f"SLACK {print_extent(window.slack)}")
     if window.delay_ms is not None:
         parts.append(f"DELAY {print_extent(Extent(window.delay_ms, Measure.TIME))}")
+    if window.after_where:
+        parts.append("AFTER WHERE")
     if window.shed_by is not None:
         parts.append(f"SHED BY {print_utility(window.shed_by)}")
     if window.late is not None:

@@ -53,7 +53,9 @@ def _start_of_trailing(tokens: list[Token]) -> int:
 
 def _begins_precision(tokens: list[Token], at: int) -> bool:
     following = tokens[at + 1 : at + 4]
-    if not _has_words(tokens[at:], "WITHIN") or not following or (at and tokens[at - 1].token_type in _BEFORE_NAME):
+    if not _has_words(tokens[at : at + 1], "WITHIN") or not following:
+        return False
+    if at and tokens[at - 1].token_type in _BEFORE_NAME:
         return False
     if following[0].token_type == TokenType.NUMBER:
         return True
@@ -62,7 +64,8 @@ def _begins_precision(tokens: list[Token], at: int) -> bool:
 
 
 def _begins_error(tokens: list[Token], at: int) -> bool:
-    return _has_words(tokens[at:], "WITH", "ERROR") and (at + 2 == len(tokens) or _begins_precision(tokens, at + 2))
+    ends = at + 2 == len(tokens) or _begins_precision(tokens, at + 2)
+    return ends and _has_words(tokens[at : at + 2], "WITH", "ERROR")
 
 
 def _has_words(tokens: list[Token], *words: str) -> bool:

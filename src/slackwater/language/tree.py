@@ -41,6 +41,8 @@ class Extent:
 class Window:
     """A bracket clause. ``shed_by`` is Spark SQL: a column, quoted where needed, or an expression.
 
+    ``after_where``: rows are shed after the conditions of WHERE that cost little, not right after the source.
+
     ``positions`` maps each keyword to the start and the length of its part of the text; equality ignores it.
     """
 
@@ -53,6 +55,7 @@ class Window:
     slack: Extent | None = None
     drop_ratio: float | None = None
     delay_ms: float | None = None
+    after_where: bool = False
     shed_by: str | None = None
     arrival: str | None = None
     sources: tuple[str, ...] = ()

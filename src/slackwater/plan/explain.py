@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.control.deferral import Deferral
 from slackwater.control.deferral.scheduler import DEFAULT_ORDER
-from slackwater.language import Late, Measure, Precision, Query, Window, print_query
+from slackwater.language import Late, Measure, Precision, Query, print_query
 from slackwater.language.printer import print_extent, print_utility
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.combined import CombinedPlan, StreamPart, plan_query_text
@@ -45,7 +45,7 @@ def explain(plan: Plan) -> str:
         lines.append(("sources", f"one front per {', '.join(plan.window.sources)}; the lowest one moves the heartbeat"))
     lines += [("arrival", _arrival(plan)), ("late rows", _LATE[plan.late])]
     if plan.window.delay_ms is not None:
-        lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}; {_shed(plan.window)}"))
+        lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}; {_shed(plan)}"))
     if plan.query.precision is not None:
         lines.append(("precision", _precision(plan.query.precision)))
     lines += [("cost", _cost(plan)), ("results", _results(plan))]
@@ -93,8 +93,8 @@ def explain_standing(query: Query, catalog: Catalog, stream: str | None = None, 
     ``stream`` defaults to the table with a window, else to the first table. ``value`` is the value column that the
     stream was registered with, if any.
     """
-    windowed = query.windowed()
-    name = stream or (windowed[0][0] if windowed else query.tables()[0]).name
+    tables = [table for table, _ in query.windowed()] or query.tables()
+    name = stream or (tables[0].name if tables else "")  # a query without tables is refused below
     known = catalog.find(name)
     shape = standing_shape(query, name, None if known is None else list(known.columns), value)
     time = shape.time or (None if known is None else known.time) or "its time column"
@@ -165,10 +165,11 @@ def _precision(precision: Precision) -> str:
     return f"within {bound} at {percent(precision.confidence)} confidence"
 
 
-def _shed(window: Window) -> str:
-    if window.shed_by is None:
-        return "rows are shed at random"
-    return f"rows are shed by {print_utility(window.shed_by)}, the least useful first"
+def _shed(plan: Plan) -> str:
+    after = f", after WHERE {' AND '.join(plan.filter_first)}" if plan.filter_first else ""
+    if plan.window.shed_by is None:
+        return f"rows are shed at random{after}"
+    return f"rows are shed by {print_utility(plan.window.shed_by)}, the least useful first{after}"
 
 
 def _window(plan: Plan) -> str:

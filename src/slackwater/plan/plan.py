@@ -69,7 +69,9 @@ class Plan:
     """How a query will be computed, and what it promises.
 
     ``pane``, ``panes_per_window`` and ``windows_per_row`` are set for tumbling and sliding windows only.
-    ``sharded`` tells whether groups are distributed over several shards. ``notes`` are remarks for ``explain``.
+    ``filter_first`` are conditions of WHERE that are applied before rows are shed, as Spark SQL over the columns of
+    the stream. ``sharded`` tells whether groups are distributed over several shards. ``notes`` are remarks for
+    ``explain``.
     """
 
     query: Query
@@ -88,6 +90,7 @@ class Plan:
     method: str
     method_options: dict[str, int]
     late: Late
+    filter_first: tuple[str, ...]
     sharded: bool
     notes: tuple[str, ...]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from slackwater.language import Late, Measure, Query
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog
+from slackwater.plan.filter_first import filter_first
 from slackwater.plan.method_choice import choose_method, completeness_promise, method_options
 from slackwater.plan.name_checks import unknown_call
 from slackwater.plan.names import table_name
@@ -37,6 +38,7 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     if kind is Kind.NONE:
         template_without_window(stream.query, attribute)  # refuses what is never final
     aggregates, shape = _decompose(stream, attribute, kind, shed)
+    conditions = filter_first(stream, attribute) if window.after_where else ()
     late = window.late or Late.COUNT
     check_late(stream, late, path, aggregates, shape)
     if kind is Kind.SESSION and shape is not None and not shape.keys:
@@ -63,8 +65,12 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
         method=choose_method(window),
         method_options=method_options(window),
         late=late,
+        filter_first=conditions,
         sharded=is_sharded(window, kind, shape),
-        notes=(*_window_notes(stream, kind, shape, copied=copied), *_promise_notes(stream, shed and shape is not None)),
+        notes=(
+            *_window_notes(stream, kind, shape, copied=copied),
+            *_promise_notes(stream, conditions, shed and shape is not None),
+        ),
     )
 
 
@@ -117,11 +123,15 @@ def _window_notes(stream: WindowedStream, kind: Kind, shape: Shape | None, *, co
     return notes
 
 
-def _promise_notes(stream: WindowedStream, estimated: bool) -> list[str]:
+def _promise_notes(stream: WindowedStream, conditions: tuple[str, ...], estimated: bool) -> list[str]:
     query = stream.query
     notes = []
     if stream.window.delay_ms is not None:
-        notes.append("DELAY: rows are shed at the entry when the delay is about to exceed its bound")
+        place = "after WHERE" if conditions else "at the entry"
+        notes.append(f"DELAY: rows are shed {place} when the delay is about to exceed its bound")
+    if conditions:
+        rows = f"the rows where {' AND '.join(conditions)}"
+        notes.append(f"AFTER WHERE: heartbeat, drop ratio and ledger are those of {rows}")
     if estimated:
         notes.append("COUNT, SUM and AVG are estimates over all rows, including shed ones, as doubles")
     if query.precision is not None:

@@ -96,6 +96,9 @@ def check_extents(stream: WindowedStream, measure: Measure | None) -> None:
     _check_session(stream)
     if window.delay_ms is not None and window.delay_ms <= 0:
         raise stream.clause_error("DELAY", "empty-extent", "DELAY 0 cannot be kept", "write more than 0")
+    if window.after_where and window.delay_ms is None:
+        problem = "AFTER WHERE has no effect without DELAY"
+        raise stream.clause_error("AFTER", "after-without-delay", problem, "add DELAY 2 seconds, or remove AFTER WHERE")
     if window.shed_by is not None and window.delay_ms is None:
         problem = "SHED BY has no effect without DELAY"
         raise stream.clause_error("SHED", "shed-without-delay", problem, "add DELAY 2 seconds, or remove SHED BY")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slackwater.watching import page_tables
-from slackwater.watching.age import publication_delay_ms
+from slackwater.watching.age import publication_delay_ms, source_lag_rows
 from slackwater.watching.page_answers import questions_of
 from slackwater.watching.page_charts import BLUE, GREY, ORANGE, RED, Chart, LatenessChart, Line, Reading, TimeChart
 from slackwater.watching.point import Point
@@ -38,7 +38,7 @@ def sections_of(series: Series) -> list[Section]:
 def layout_of(series: Series) -> tuple[object, ...]:
     """What determines the elements of the page: when it changes, the page is rebuilt."""
     about = series.about
-    shown = (bool(series.latest_results.rows), bool(series.sources), charted_sources(series))
+    shown = (bool(series.latest_results.rows), bool(series.sources), charted_sources(series), _knows_lag(series))
     return about.query_id, about.promise, about.kind, *shown
 
 
@@ -71,6 +71,7 @@ def _completeness(series: Series) -> _Parts:
             ],
         ),
     ]
+    age += _source_lag(series)
     lost: list[Chart] = [
         TimeChart(
             "lost rows per second",
@@ -121,7 +122,22 @@ def _timeliness(series: Series) -> _Parts:
     )
     backlog = TimeChart("backlog (rows)", [Line("backlog", BLUE, lambda s, p: p.backlog_rows)])
     shed = TimeChart("shed", [Line("shed ratio", BLUE, lambda s, p: p.shed_ratio)], percent=True)
-    return [([delay], {}), ([backlog], {}), ([shed], {}), ([load], {"decisions": page_tables.decisions})]
+    return [
+        ([delay], {}),
+        ([backlog, *_source_lag(series)], {}),
+        ([shed], {}),
+        ([load], {"decisions": page_tables.decisions}),
+    ]
+
+
+def _source_lag(series: Series) -> list[Chart]:
+    if not _knows_lag(series):
+        return []
+    return [TimeChart("rows that wait in the source", [Line("rows", BLUE, lambda s, p: source_lag_rows(p))])]
+
+
+def _knows_lag(series: Series) -> bool:
+    return series.last is not None and source_lag_rows(series.last) is not None
 
 
 def _precision(series: Series) -> _Parts:

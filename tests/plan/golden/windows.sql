@@ -49,6 +49,8 @@ FROM Sensors [RANGE 1 minute SLIDE 1 minute ARRIVAL at DELAY 2 seconds, SHED BY 
 ---
 SELECT SUM(value) FROM Sensors [RANGE 1 minute SLIDE 1 minute DELAY 2 seconds SHED BY (IF(host = ')]', value, array(-1)[0]))]
 ---
+SELECT s.host, SUM(n.factor * value) FROM Sensors [RANGE 1 minute SLIDE 1 minute DRATIO 1% DELAY 2 seconds AFTER WHERE] AS s LEFT JOIN names AS n ON n.sensor = s.sensor WHERE s.sensor IN ('a', 'b') AND s.value > -1.5 AND LENGTH(s.host) = 3 AND n.place = 'north' AND s.ts > TIMESTAMP '2026-01-01' GROUP BY s.host
+---
 SELECT sensor, COUNT(*) AS n, MAX(value) FROM Sensors [SESSION 10 minutes DRATIO 1%] GROUP BY sensor HAVING COUNT(*) > 1
 ---
 SELECT DISTINCT sensor, host FROM Sensors [RANGE 1 minute SLIDE 1 minute]

@@ -95,6 +95,20 @@ SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED
 ---
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY 7]
 ---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute AFTER WHERE] WHERE value > 1
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER value] WHERE value > 1
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER WHERE]
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER WHERE] WHERE LENGTH(host) = 3 AND RAND() > 0.5 AND ts > 'a'
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER WHERE] AS s RIGHT JOIN names AS n ON n.sensor = s.sensor WHERE s.value IS NULL
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second HEARTBEAT beat AFTER WHERE] WHERE value > 1
+---
 SELECT COUNT(*) FROM Sensors [SESSION 5 minutes]
 ---
 SELECT sensor, COUNT(*) FROM Sensors [SESSION 5 minutes SLIDE 1 minute] GROUP BY sensor

@@ -115,14 +115,14 @@ class MicroBatchController:
             return ShedDecision(self.shed_ratio, delay_s)
         next_width_s = max(self._trigger_s or 0.0, batch.duration_s)
         # a source that holds rows back hands over the same number again, however long the batch takes
-        offered_per_s = batch.rows / (next_width_s if self.source.holds_back else width_s)
+        offered_per_s = self.source.rows_per_batch / next_width_s if self.source.holds_back else batch.rows / width_s
         load_per_s = self.source.arriving_per_s if self.source.holds_back else offered_per_s
         headroom = max(1.0 - self.cost.fixed_s / next_width_s, _LEAST_HEADROOM)
         capacity_per_s = headroom / self.cost.cost_s
         target_s, warning = self._duration_target_s()
         self._ratio_before = self.shed_ratio
         if self.source.holds_back:
-            target_s = self._target_behind_limit_s(batch.rows, target_s)
+            target_s = self._target_behind_limit_s(target_s)
         if self.source.decides:
             self._target_s, self.shed_ratio = None, 0.0
         else:
@@ -150,13 +150,13 @@ class MicroBatchController:
             warning,
         )
 
-    def _target_behind_limit_s(self, rows: int, target_s: float) -> float:
+    def _target_behind_limit_s(self, target_s: float) -> float:
         """The duration of a batch, shortened as far as working off the source's backlog takes."""
         assert self.cost.cost_s is not None
-        shortest_s = _SHORTEST * self.cost.fixed_s + (1.0 - MOST_SHED) * self.cost.cost_s * rows
+        shortest_s = _SHORTEST * self.cost.fixed_s + (1.0 - MOST_SHED) * self.cost.cost_s * self.source.rows_per_batch
         least_s = max(self._trigger_s or 0.0, shortest_s, 1e-3)
-        self.source.judge(rows, least_s)
-        return min(target_s, max(self.source.longest_s(rows, self.promise.max_delay_s), least_s))
+        self.source.judge(least_s)
+        return min(target_s, max(self.source.longest_s(self.promise.max_delay_s), least_s))
 
     def _stop_if_unneeded(self, batch: MicroBatch, target_s: float, load_per_s: float, expected_rows: float) -> None:
         """Set the shed ratio to 0 if the last batch met its target and the next one probably will without shedding."""

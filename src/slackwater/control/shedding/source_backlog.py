@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +11,9 @@ if TYPE_CHECKING:
 
 _SMOOTHING = 0.5
 """Weight of the newest batch in the arrival rate."""
+
+_RECENT_BATCHES = 4
+"""A source may hand over less than its limit now and then: a folder of files does so at the end of each listing."""
 
 _MARGIN = 1.1
 """The limit no longer decides once the source can be read this much faster than rows arrive."""
@@ -32,6 +37,12 @@ class SourceBacklog:
         """Rows per second that reach the source; 0 before it is known."""
         self.decides = False
         """Whether the limit decides the delay, so that shedding cannot help."""
+        self._rows: deque[int] = deque(maxlen=_RECENT_BATCHES)
+
+    @property
+    def rows_per_batch(self) -> float:
+        """The rows that the source hands over, averaged over the last batches."""
+        return fmean(self._rows) if self._rows else 0.0
 
     @property
     def behind_s(self) -> float:
@@ -41,6 +52,7 @@ class SourceBacklog:
     def observe(self, before: MicroBatch, batch: MicroBatch) -> None:
         """Learn from two consecutive batches with rows."""
         gap_s = max(batch.started_s - before.started_s, 1e-3)
+        self._rows.append(batch.rows)
         if batch.waiting_rows is not None:
             grown = 0.0 if before.waiting_rows is None else batch.waiting_rows - before.waiting_rows
             self._learn_rate(max(batch.rows + grown, 0.0), gap_s)
@@ -62,14 +74,14 @@ class SourceBacklog:
         before = self.arriving_per_s
         self.arriving_per_s = measured if before == 0.0 else before + _SMOOTHING * (measured - before)
 
-    def longest_s(self, rows: int, drain_s: float) -> float:
-        """The longest duration of a batch of ``rows`` rows that works the backlog off in ``drain_s``."""
+    def longest_s(self, drain_s: float) -> float:
+        """The longest duration of a batch that works the backlog off in ``drain_s``."""
         needed_per_s = self.arriving_per_s + (self.waiting_rows or 0.0) / drain_s
-        return rows / max(needed_per_s, 1e-9)
+        return self.rows_per_batch / max(needed_per_s, 1e-9)
 
-    def judge(self, rows: int, least_s: float) -> bool:
-        """Whether the limit decides: batches of ``rows`` rows and the least duration read slower than rows arrive."""
-        fastest_per_s = rows / least_s
+    def judge(self, least_s: float) -> bool:
+        """Whether the limit decides: batches of the least duration read slower than rows arrive."""
+        fastest_per_s = self.rows_per_batch / least_s
         self.decides = fastest_per_s < self.arriving_per_s * (_MARGIN if self.decides else 1.0)
         return self.decides
 

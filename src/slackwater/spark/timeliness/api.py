@@ -46,7 +46,8 @@ def with_max_delay(
     see ``estimated_count``, ``estimated_sum``, ``estimated_avg`` and their errors. Rows are shed at random, each with
     the same chance, or with ``shed_by`` the least useful ones first.
 
-    :param events: any streaming DataFrame. Put this right after the source, before ``with_drop_ratio``.
+    :param events: any streaming DataFrame. Put this right after the source, or after a filter that only compares
+        columns with constants, and before ``with_drop_ratio`` and anything costly.
     :param max_delay: the target, such as ``"2 seconds"``.
     :param arrival: a timestamp column that says when the row reached the system. Default: rows are taken to arrive
         evenly between the starts of two micro-batches, which misses the time that they waited in the source.

@@ -198,8 +198,10 @@ def _finished(plan: Plan, results: DataFrame) -> DataFrame:
 
 
 def _with_shedding(plan: Plan, events: DataFrame, options: QueryOptions) -> DataFrame:
-    """The events under the timeliness promise of DELAY."""
+    """The events under the timeliness promise of DELAY; with AFTER WHERE those that pass its conditions."""
     assert plan.window.delay_ms is not None
+    for condition in plan.filter_first:
+        events = events.where(condition)
     return with_max_delay(
         events,
         dt.timedelta(milliseconds=plan.window.delay_ms),
