@@ -74,19 +74,6 @@ def test_the_groups_of_a_window_need_no_aggregate(suite: Suite) -> None:
 
 
 @pytest.mark.full
-def test_results_per_row_are_aggregated_again(suite: Suite) -> None:
-    outcome = suite.compare(
-        "again",
-        "SELECT bidder, MAX(n) AS most FROM (SELECT bidder, COUNT(*) AS n FROM bid [RANGE 5 seconds] GROUP BY bidder) "
-        "GROUP BY bidder, window(window_end, '20 seconds')",
-        "SELECT bidder, MAX(n) AS most FROM (SELECT bidder, dateTime, COUNT(*) OVER (PARTITION BY bidder "
-        "ORDER BY dateTime RANGE BETWEEN INTERVAL '4.999999' SECOND PRECEDING AND CURRENT ROW) AS n FROM bid "
-        "WHERE bidder > 0) GROUP BY bidder, window(dateTime, '20 seconds')",
-    )
-    assert outcome.streamed == outcome.batch and outcome.streamed
-
-
-@pytest.mark.full
 def test_streams_are_united_each_with_its_promise(suite: Suite) -> None:
     outcome = suite.compare(
         "united",

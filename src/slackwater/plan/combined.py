@@ -23,7 +23,7 @@ from slackwater.plan.catalog import Catalog
 from slackwater.plan.ctes import inline_ctes, inline_repeated_ctes
 from slackwater.plan.joined_windows import Joined, join_by_range, join_by_window
 from slackwater.plan.outer_query import finish_outer
-from slackwater.plan.plan import Plan
+from slackwater.plan.plan import Path, Plan
 from slackwater.plan.planner import make_plan, plan_stream
 from slackwater.plan.shape import name_stream
 from slackwater.plan.sql_template import SqlTemplate, name_slots, split_at_slots
@@ -124,8 +124,13 @@ class _Combination:
             else:
                 self._add_rows(select, tables)
         slot = name_slots(self.whole, self.placeholders)
-        whole = finish_outer(self.query, self.whole, self.placeholders, self.times)
+        whole = finish_outer(
+            self.query, self.whole, self.placeholders, self.times, windows_are_times=self._per_window()
+        )
         return CombinedPlan(self.query, tuple(self.parts), split_at_slots(whole, slot), tuple(self.joins))
+
+    def _per_window(self) -> bool:
+        return all(part.plan.path is not Path.ORDERED for part in self.parts)
 
     def _add_window(self, select: exp.Select, table: exp.Table) -> None:
         inner = next((other for other in _windowed(select) if other is not table), None)

@@ -19,16 +19,22 @@ _ENDLESS = {"order": REMEDY, "limit": REMEDY, "offset": REMEDY, "sort": "remove 
 
 
 def finish_outer(
-    query: Query, whole: exp.Query, streams: Collection[exp.Table], times: Collection[str | None] = ()
+    query: Query,
+    whole: exp.Query,
+    streams: Collection[exp.Table],
+    times: Collection[str | None] = (),
+    *,
+    windows_are_times: bool = True,
 ) -> exp.Query:
     """Check and rewrite the SELECTs of ``whole`` that read a stream; return the tree.
 
     ``streams`` are the tables that stand for streams or results of windows, ``times`` their event-time columns; None
-    among them is one that is not known.
+    among them is one that is not known. ``windows_are_times``: the results of windows carry the watermark.
     """
     top = exp.Subquery(this=whole)  # so that the outermost SELECT can be replaced too
     known = {id(table) for table in streams}
-    names = _event_times(whole, [time for time in times if time is not None])
+    known_times = [time for time in times if time is not None]
+    names = _event_times(whole, [*known_times, *(WINDOW_COLUMNS if windows_are_times else ())])
     selects = [select for select in whole.find_all(exp.Select, bfs=False) if _reads_stream(select, known)]
     for select in selects:
         _refuse_endless(query, select)
@@ -62,7 +68,7 @@ def _has_stream(table: exp.Table, known: set[int]) -> bool:
 
 def _event_times(whole: exp.Query, times: Collection[str]) -> frozenset[str]:
     """The names of columns that are event times, also under the aliases that the query gives them."""
-    names = {*WINDOW_COLUMNS, *(time.lower() for time in times)}
+    names = {time.lower() for time in times}
     while True:
         aliases = {alias.alias.lower() for alias in whole.find_all(exp.Alias) if _is_event_time(alias.unalias(), names)}
         if aliases <= names:

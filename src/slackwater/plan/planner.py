@@ -99,7 +99,7 @@ def _decompose(
         attribute or "",
         weight,
         columns,
-        distinct_allowed=choose_path(kind) is Path.NATIVE,
+        per_window=choose_path(kind) is Path.NATIVE,
     )
     if not aggregates:
         raise stream.window_error(

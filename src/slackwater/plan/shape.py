@@ -44,13 +44,13 @@ def decompose_select(
     weight: str | None = None,
     columns: Collection[str] = (),
     *,
-    distinct_allowed: bool = False,
+    per_window: bool = False,
 ) -> tuple[tuple[Aggregate, ...], Shape | None]:
     """Return the aggregates and the shape of the SELECT that reads ``table``; no shape without aggregates.
 
     ``attribute`` is the windowing attribute. ``weight`` is the column that corrects COUNT, SUM and AVG if rows may be
-    shed. ``columns`` are the known columns of the stream. ``distinct_allowed``: results come per window, so that those
-    of SELECT DISTINCT are groups of the window.
+    shed. ``columns`` are the known columns of the stream. ``per_window``: results come per window and not per row,
+    so that those of SELECT DISTINCT are its groups, and the end of the window is an event time.
     """
     index = next(i for i, other in enumerate(query.tables()) if other is table)
     table = tables_of(query.select.copy())[index]
@@ -63,7 +63,7 @@ def decompose_select(
     having = _having(select, outputs)
     roots = [body for _, body in outputs] + ([] if having is None else [having])
     calls = _distinct_calls(roots, keys)
-    if select.args.get("distinct") and distinct_allowed:
+    if select.args.get("distinct") and per_window:
         keys = _keys_of_distinct(query, select, keys, outputs, calls)
     if not calls and (keys or select.args.get("group")):
         calls = [exp.Count(this=exp.Star())]  # the groups themselves are the result
@@ -99,7 +99,7 @@ def decompose_select(
         source=_source(select, table, alias),
         alias=alias,
         narrowed=bool(select.args.get("where") or select.args.get("joins")),
-        outer=_outer(query, index),
+        outer=_outer(query, index, windows_are_times=per_window),
     )
     return tuple(aggregates), shape
 
@@ -233,7 +233,7 @@ def _refuse_ungrouped(query: Query, roots: list[exp.Expr], keys: list[exp.Expr],
             raise node_error(query, column, condition, problem, remedy, length=len(sql))
 
 
-def _outer(query: Query, index: int) -> SqlTemplate | None:
+def _outer(query: Query, index: int, *, windows_are_times: bool) -> SqlTemplate | None:
     """Return the query around the SELECT that reads table ``index``, with a placeholder for the result."""
     whole = query.select.copy()
     select = cast(exp.Select, tables_of(whole)[index].find_ancestor(exp.Select))
@@ -242,7 +242,7 @@ def _outer(query: Query, index: int) -> SqlTemplate | None:
     result = exp.to_table("result")
     select.replace(exp.select("*").from_(result, copy=False))
     slot = name_slots(whole, [result])
-    return split_at_slots(finish_outer(query, whole, [result]), slot)
+    return split_at_slots(finish_outer(query, whole, [result], windows_are_times=windows_are_times), slot)
 
 
 def _source(select: exp.Select, table: exp.Table, alias: str) -> SqlTemplate:

@@ -153,3 +153,5 @@ SELECT sensor, SUMM(value) FROM Sensors [RANGE 5 minutes] GROUP BY sensor
 SELECT a.sensor FROM Sensors [DRATIO 1%] a JOIN Traffic [DRATIO 1%] b ON a.value > b.speed
 ---
 SELECT a.sensor FROM Sensors [DRATIO 1%] a LEFT JOIN Traffic [DRATIO 1%] b ON a.value = b.speed
+---
+SELECT window_end, MAX(n) FROM (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes] GROUP BY sensor) GROUP BY window_end

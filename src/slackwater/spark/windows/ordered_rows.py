@@ -12,6 +12,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import StringType, StructField, StructType
 
 from slackwater.control.choice import Method
+from slackwater.errors import InvalidStream
 from slackwater.names import quoted
 from slackwater.promises import Duration
 from slackwater.spark.completeness.api import completeness_of
@@ -59,6 +60,7 @@ def ordered(
     event_time = find_column(events, "event_time", event_time)
     arrival = None if arrival is None else find_column(events, "arrival", arrival)
     keys = find_columns(events, "per", per)
+    _refuse_split_names(events)
     options = QueryOptions(name=name, method=method, shards=shards, location=location)
     if not keys:
         options.refuse_several_shards("without per=: the whole stream is one order")
@@ -82,6 +84,14 @@ def ordered(
     identity["rows of"] = events.schema.simpleString()
     stream = under_heartbeat(spark, on_time, event_time, promise.mailbox, promise.name, identity)
     return _delivered(stream, events.columns, events.schema)
+
+
+def _refuse_split_names(events: DataFrame) -> None:
+    """Refuse names that ``applyInPandasWithState`` of PySpark would take for fields of a struct, or for quoted."""
+    for column in events.columns:
+        if "." in column or "`" in column:
+            problem = f"PySpark cannot pass the column {column!r} to Python: its name has a dot or a backquote"
+            raise InvalidStream("unsupported-column", problem, "rename it before ordered()")
 
 
 def _delivered(stream: DataFrame, columns: list[str], schema: StructType) -> DataFrame:

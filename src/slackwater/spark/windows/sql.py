@@ -47,7 +47,6 @@ from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.ordered import landmark_us, ordered_windows
 from slackwater.spark.windows.session_names import check_session_names
 from slackwater.spark.windows.sessions import session_windows
-from slackwater.spark.windows.watermarked import with_event_time
 from slackwater.spark.worker.columns import NUMBER_TIME
 
 
@@ -185,7 +184,6 @@ def run_plan(plan: Plan, events: DataFrame, options: QueryOptions, copies: Copie
         results = observe_results(results, promise.name, with_late_panes=plan.late is Late.PANES)
     else:
         results = ordered_windows(spark, plan, observed, promise, options.shards_or_default(spark))
-        results = with_event_time(results)
     if plan.late is Late.ROWS:
         return with_late_rows(plan, results, observed, columns, landmark_us(spark, plan))
     return _finished(plan, results)
