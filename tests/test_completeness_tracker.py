@@ -120,6 +120,33 @@ def test_a_batch_that_was_not_judged_is_in_no_count() -> None:
     assert tracker.ledger == before + Ledger(unreported_batches=1)
 
 
+def test_micro_batches_without_a_report_are_counted_later() -> None:
+    tracker = fed(CompletenessTracker(spec(), "q", "e"), range(2))
+    before = tracker.ledger
+    tracker.on_batch(report(4, [-5.0]))
+    assert tracker.unreported == [2, 3]
+    assert tracker.ledger == before + Ledger(on_time=1, unreported_batches=2)
+    tracker.on_recount(3, Ledger(on_time=7, late=2))
+    resumed = CompletenessTracker(spec(), "q", "e")
+    resumed.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=5)
+    assert resumed.unreported == [2]
+    for _ in range(2):  # a second time it changes nothing
+        resumed.on_recount(2, Ledger(on_time=10, invalid=1))
+    assert resumed.ledger == before + Ledger(on_time=18, late=2, invalid=1)
+
+
+def test_what_was_missed_before_a_restart_is_missed_once() -> None:
+    tracker = fed(CompletenessTracker(spec(), "q", "e"), range(2))
+    before = tracker.ledger
+    resumed = CompletenessTracker(spec(), "q", "e")
+    resumed.resume(tracker.snapshot(), HeartbeatOffset("e"), next_batch=4)
+    resumed.on_batch(report(4, [-5.0]))
+    assert resumed.unreported == [2, 3]
+    for batch in (2, 3):
+        resumed.on_recount(batch, Ledger(on_time=7))
+    assert resumed.ledger == before + Ledger(on_time=15)
+
+
 def test_a_snapshot_from_the_future_of_an_older_checkpoint_is_ignored() -> None:
     tracker = CompletenessTracker(spec(), "q", "e")
     newer = fed(CompletenessTracker(spec(), "q", "e"), range(20)).snapshot()

@@ -8,7 +8,6 @@ import venv
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
@@ -16,8 +15,8 @@ from pyspark.sql import SparkSession
 from slackwater.spark.worker.data_sources import code_in_pickles
 from slackwater.spark.worker.heartbeat_source import HeartbeatSource
 from tests.helpers.bare_environment import environment_without_paths, link_packages
+from tests.helpers.hidden_cluster import can_hide, hidden_cluster
 from tests.helpers.killed_promise import KilledPromise
-from tests.helpers.processes import REPOSITORY
 
 WITHOUT = """
 import pickle, sys
@@ -32,7 +31,7 @@ from pyspark import cloudpickle
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 with open(sys.argv[1], "rb") as file:
-    source = pickle.load(file)({"folder": sys.argv[2], "column": "ts", "state": "{}", "driver": "d"})
+    source = pickle.load(file)({"folder": sys.argv[2], "column": "ts", "state": "{}", "row_file": "false"})
 reader = source.simpleStreamReader(StructType([StructField("ts", TimestampType())]))
 start = reader.initialOffset()
 assert reader.read(start)[1] == start
@@ -53,27 +52,28 @@ def test_the_heartbeat_source_carries_its_code(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_killed_on_a_cluster_whose_python_has_no_slackwater(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.skipif(not can_hide(), reason="needs the right to mount over a folder (unshare -m)")
+def test_killed_on_a_cluster_that_has_neither_our_code_nor_the_driver_s_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The executors' Python cannot import Slackwater, and they see neither exchange nor storage of the promises."""
     venv.create(tmp_path / "bare", with_pip=False)
-    python = tmp_path / "bare" / "bin" / "python"
+    python = str(tmp_path / "bare" / "bin" / "python")
     link_packages(tmp_path / "bare", ["pyarrow", "numpy", "pandas"])
-    without = subprocess.run([str(python), "-c", "import slackwater"], cwd=tmp_path, capture_output=True, check=False)
+    without = subprocess.run([python, "-c", "import slackwater"], cwd=tmp_path, capture_output=True, check=False)
     assert b"No module named 'slackwater'" in without.stderr
-    killed = KilledPromise(
-        spark,
-        tmp_path,
-        str(tmp_path / "checkpoints"),
-        {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.slackwater.location": f"{tmp_path}/kept"},
-        2
-        * [
-            {
-                **environment_without_paths(str(python)),
-                "PYSPARK_DRIVER_PYTHON": sys.executable,
-                "MASTER": "local-cluster[2,1,1024]",
-                "SPARK_HOME": str(Path(pyspark.__file__).parent),
-            }
-        ],
-    )
-    assert REPOSITORY.name not in str(python)
-    killed.run()
-    killed.check()
+    hidden = [tmp_path / "driver", tmp_path / "kept"]
+    for folder in hidden:
+        folder.mkdir()
+    with hidden_cluster(tmp_path / "cluster", hidden, python) as master:
+        driver = {
+            **environment_without_paths(python),
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "MASTER": master,
+            "TMPDIR": str(hidden[0]),
+        }
+        conf = {"spark.executor.memory": "512m", "spark.slackwater.location": str(hidden[1])}
+        killed = KilledPromise(spark, tmp_path, str(tmp_path / "checkpoints"), conf, [driver, driver])
+        killed.run()
+        killed.check()
+    assert list(hidden[1].rglob("snapshot-*"))

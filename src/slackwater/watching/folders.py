@@ -26,8 +26,9 @@ def registered_folders() -> list[Path]:
 
 
 def temporary_folders() -> list[Path]:
-    """This machine's folders of promises without a location."""
-    return sorted(Path(tempfile.gettempdir()).glob("slackwater-*/"))
+    """This machine's folders of promises without a location, or with one that is not on this machine."""
+    base = Path(tempfile.gettempdir())
+    return sorted([*base.glob("slackwater-*/"), *base.glob("slackwater-*/*/")])
 
 
 def promise_folders(location: Path) -> list[Path]:

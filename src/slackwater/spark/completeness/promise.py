@@ -10,6 +10,7 @@ from slackwater.control.choice import Method
 from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
+from slackwater.spark.completeness.recount import Recount
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.checks import (
     WATERMARK_POLICY,
@@ -62,6 +63,7 @@ def new_promise(
         mailbox_for(spark, chosen_name, location),
         numeric_order,
         None if scans is None else row_flow(events, scans),
+        Recount(events, arrival),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
     listener.add(CompletenessHandler, spec)

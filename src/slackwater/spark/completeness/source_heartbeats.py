@@ -46,6 +46,8 @@ def carried_heartbeats(metrics: dict[str, Any] | None) -> dict[int | None, float
     >>> carried = [("7:9000", 1), ("7:2000", 3), ("8:4000", 1), (None, 5)]
     >>> carried_heartbeats({"by_source": carried})
     {7: 9.0, 8: 4.0}
+    >>> carried_heartbeats({"by_source": [{"item": "7:9000", "count": 1}]})
+    {7: 9.0}
     >>> carried_heartbeats({"heartbeat_us": 9000})
     {None: 9.0}
     """
@@ -54,7 +56,9 @@ def carried_heartbeats(metrics: dict[str, Any] | None) -> dict[int | None, float
     if "heartbeat_us" in metrics:
         return {} if metrics["heartbeat_us"] is None else {None: metrics["heartbeat_us"] / 1000.0}
     highest: dict[int | None, float] = {}
-    for item, _ in metrics["by_source"] or []:
+    for counted in metrics["by_source"] or []:
+        # In Spark Connect a nested row is a dict.
+        item, _ = counted.values() if isinstance(counted, dict) else counted
         if item is not None:
             source, _, us = item.partition(_BETWEEN)
             highest[int(source)] = max(highest.get(int(source), -math.inf), int(us) / 1000.0)

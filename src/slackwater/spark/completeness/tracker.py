@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,19 @@ _COARSE_FROM_ROWS = 100_000
 """A micro-batch this large has some 400 probes. If too few of them differ, its event times are coarse."""
 
 
+class Recounts(Protocol):
+    """Counts micro-batches that were committed but not reported."""
+
+    def count(self, spec: CompletenessSpec, checkpoint: str, batch: int, position: int) -> Ledger:
+        """The rows of a micro-batch; raises if they cannot be told again."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompletenessSpec:
     """A completeness promise as it was made on a DataFrame.
 
     ``numeric_order``: the stream is ordered by a number, so silence does not mean that time passes. ``flow`` says which
-    rows of the sources reach the promise; None if that is not known.
+    rows of the sources reach the promise; None if that is not known. ``recount`` counts micro-batches again.
     """
 
     name: str
@@ -44,6 +51,7 @@ class CompletenessSpec:
     mailbox: Mailbox
     numeric_order: bool = False
     flow: RowFlow | None = None
+    recount: Recounts | None = None
 
     @property
     def folder(self) -> Path:
@@ -108,7 +116,8 @@ class BatchOutcome:
 class CompletenessTracker:
     """Controller and ledger of one promise in one query; no Spark, no clock, no I/O.
 
-    ``latest`` is the last outcome under a heartbeat. ``sample_cells`` asks for a sampled histogram in the next
+    ``latest`` is the last outcome under a heartbeat. ``unreported`` are the micro-batches
+    that are in no count yet. ``sample_cells`` asks for a sampled histogram in the next
     micro-batch. ``policy`` gives the heartbeat for a micro-batch that is planned later; None before the first rows.
     """
 
@@ -118,6 +127,7 @@ class CompletenessTracker:
     controller: DisorderController = field(init=False)
     ledger: Ledger = field(default_factory=Ledger)
     last_batch: int = -1
+    unreported: list[int] = field(default_factory=list)
     sample_cells: bool = False
     latest: BatchOutcome | None = None
     policy: Policy | None = None
@@ -144,20 +154,33 @@ class CompletenessTracker:
             self.last_batch = snapshot["batch"]
             self._waited_row_ms, self._waited_rows = snapshot["waited_row_ms"], snapshot["waited_rows"]
             self._source_names = {int(number): name for number, name in snapshot.get("source_names", {}).items()}
+            self.unreported = list(snapshot.get("unreported", []))
         if offset.ledger is not None and offset.batch > self.last_batch:
             self.ledger = Ledger.from_json(offset.ledger)
             self.last_batch = offset.batch
         if offset.heartbeat_ms is not None:
             self.controller.raise_to(offset.heartbeat_ms)
-        unreported = next_batch - self.last_batch - 1
-        if unreported > 0:
-            self.ledger += Ledger(unreported_batches=unreported)
+        self._miss_until(next_batch)
+
+    def _miss_until(self, batch_id: int) -> None:
+        """Note that the micro-batches before this one have been committed, and that nothing is known of them."""
+        missed = range(self.last_batch + 1, batch_id)
+        self.unreported += missed
+        self.ledger += Ledger(unreported_batches=len(missed))
+        self.last_batch = max(self.last_batch, batch_id - 1)
+
+    def on_recount(self, batch_id: int, counted: Ledger) -> None:
+        """Add the rows of a micro-batch that was unreported."""
+        if batch_id in self.unreported:
+            self.unreported.remove(batch_id)
+            self.ledger += counted - Ledger(unreported_batches=1)
 
     def on_batch(self, observed: BatchObservation) -> BatchOutcome | None:
         """Learn from a committed micro-batch and decide the next heartbeat; None for a repeated batch."""
         if observed.batch_id <= self.last_batch:
             return None
         cells, rows = observed.cells, observed.cells.rows
+        self._miss_until(observed.batch_id)  # Spark drops events that it cannot deliver in time
         self.last_batch = observed.batch_id
         self._state_rows = observed.state_rows
         if len(self._source_names) < _MOST_NAMES:
@@ -194,6 +217,7 @@ class CompletenessTracker:
     def skip_batch(self, batch_id: int) -> None:
         """Count a committed micro-batch as unreported: its rows were not judged by this query's heartbeat."""
         if batch_id > self.last_batch:
+            self._miss_until(batch_id)
             self.last_batch = batch_id
             self.ledger += Ledger(unreported_batches=1)
 
@@ -332,4 +356,5 @@ class CompletenessTracker:
             "waited_row_ms": self._waited_row_ms,
             "waited_rows": self._waited_rows,
             "source_names": self._source_names,
+            "unreported": self.unreported,
         }

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import SparkSession
 
 from slackwater.errors import InvalidOption, MissingRequirement
+from slackwater.spark.runtime.connect import is_connect, require_shared_folder
 from slackwater.spark.runtime.driver_lines import asks_driver
 from slackwater.spark.runtime.hadoop_storage import hadoop_storage
 from slackwater.spark.runtime.settings import Setting, setting
@@ -34,8 +35,9 @@ def mailbox_for(spark: SparkSession, name: str, location: str | None) -> Mailbox
         return driver_mailbox(spark, name, location)
     chosen = _chosen(spark, name, location)
     if chosen is None:
-        _refuse_cluster(spark)
-        return Mailbox(_temporary_folder(spark) / name)
+        if not is_connect(spark):
+            _refuse_cluster(spark)
+        return _shared(spark, Mailbox(_temporary_folder(spark) / name))
     folder = _mounted_path(chosen)
     if folder is None:
         raise MissingRequirement(
@@ -43,7 +45,13 @@ def mailbox_for(spark: SparkSession, name: str, location: str | None) -> Mailbox
             f"micro-batches of this session read the control row from a file, and {chosen!r} is not a mounted folder",
             f"pass location= (or set {Setting.LOCATION.value}) as a folder that client, driver and all executors see",
         )
-    return Mailbox(folder / name)
+    return _shared(spark, Mailbox(folder / name))
+
+
+def _shared(spark: SparkSession, mailbox: Mailbox) -> Mailbox:
+    if is_connect(spark):
+        require_shared_folder(spark, mailbox.folder)
+    return mailbox
 
 
 def driver_mailbox(spark: SparkSession, name: str, location: str | None) -> Mailbox:
@@ -51,6 +59,12 @@ def driver_mailbox(spark: SparkSession, name: str, location: str | None) -> Mail
     chosen = _chosen(spark, name, location)
     if chosen is None:
         return Mailbox(_temporary_folder(spark) / name)
+    if is_connect(spark) and _mounted_path(chosen) is None:
+        raise MissingRequirement(
+            "no-shared-location",
+            f"a client of Spark Connect cannot open {chosen!r}: only the server has its credentials",
+            f"pass location= (or set {Setting.LOCATION.value}) as a folder that is mounted here",
+        )
     exchange = _temporary_folder(spark) / hashlib.sha256(chosen.encode()).hexdigest()[:8] / name
     return Mailbox(exchange, _storage(spark, chosen, name))
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from slackwater.spark.runtime.connect import is_connect
+from slackwater.spark.runtime.connect_plan import keeps_rows, plan_message, streaming_reads
+
 _STREAMS = {"StreamingRelation", "StreamingRelationV2"}
 _KEEPING = {*_STREAMS, "Project", "SubqueryAlias", "View", "Union", "CollectMetrics", "Repartition"}
 """Operators that neither remove rows nor add any."""
@@ -27,8 +30,11 @@ class RowFlow:
 
 
 def row_flow(events: DataFrame, scans: int = 1) -> RowFlow | None:
-    """The flow of rows up to ``events``; None where the plan cannot be read (Spark Connect)."""
+    """The flow of rows up to ``events``; None where the plan cannot be read."""
     frame: Any = events
+    if is_connect(events.sparkSession):
+        plan = plan_message(events)
+        return RowFlow(len(streaming_reads(plan)), keeps_rows(plan), scans)
     try:
         names = list(_node_names(frame._jdf.queryExecution().analyzed()))
     except Exception:

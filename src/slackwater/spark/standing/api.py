@@ -19,6 +19,7 @@ from slackwater.kernel.standing.options import Aggregate, EvaluatorOptions
 from slackwater.names import quoted
 from slackwater.promises import Duration, Precision
 from slackwater.spark.runtime.checks import find_column, require_numbers, require_stream, require_timestamps
+from slackwater.spark.runtime.connect import parallelism
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import driver_mailbox
 from slackwater.spark.runtime.settings import Setting, integer_setting
@@ -142,7 +143,7 @@ def evaluator_options(
 def shard_count(spark: SparkSession, shards: int | None) -> int:
     """The number of shards: the argument, the session's setting, or two per core."""
     chosen = integer_setting(spark, Setting.SHARDS) if shards is None else shards
-    count = 2 * spark.sparkContext.defaultParallelism if chosen is None else chosen
+    count = 2 * parallelism(spark) if chosen is None else chosen
     if not 1 <= count <= MOST_SHARDS:
         raise InvalidOption("invalid-shards", f"shards={count} is out of range", f"use 1 to {MOST_SHARDS}")
     return count
@@ -151,7 +152,7 @@ def shard_count(spark: SparkSession, shards: int | None) -> int:
 def processor_share(spark: SparkSession, shards: int) -> float:
     """The share of a processor that each shard has, if all run at the same speed."""
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or shards)
-    return min(1.0, min(spark.sparkContext.defaultParallelism, partitions) / shards)
+    return min(1.0, min(parallelism(spark), partitions) / shards)
 
 
 def fresh_standing_name(spark: SparkSession) -> str:

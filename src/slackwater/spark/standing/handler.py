@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
@@ -60,7 +61,7 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
         entries = []
         for spec, metrics in self._observed(progress):
             # A shard that got neither a row nor a tick reports no counts.
-            rows = [row.asDict() for row in metrics["shards"] or []]
+            rows = [_values(row) for row in metrics["shards"] or []]
             tested = {stream_name(name): p for row in rows for name, p in (row.pop(TESTED) or {}).items()}
             entries.append(_entry(spec, [ShardCounts(**row) for row in rows], tested, progress))
         return entries
@@ -69,6 +70,11 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
         found = (series_of(spec.name, spec.mailbox) for spec in self._specs.values())
         mine = [series for series in found if series is not None and series.about.kind == self.kind]
         return [PrecisionReport(series) for series in mine]
+
+
+def _values(row: Row | dict[str, Any]) -> dict[str, Any]:
+    """The fields of a nested row, which is a dict in a progress event of Spark Connect."""
+    return dict(row) if isinstance(row, dict) else row.asDict()
 
 
 def _entry(

@@ -8,6 +8,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from slackwater.spark.runtime.connect import is_connect
+from slackwater.spark.runtime.connect_plan import plan_message, streaming_reads
+
 _LIMIT = re.compile(r"max\w+per(trigger|batch)", re.IGNORECASE)
 
 
@@ -19,6 +22,11 @@ def source_limits(events: DataFrame) -> tuple[str, ...]:
     """
     found: list[str] = []
     frame: Any = events
+    if is_connect(events.sparkSession):
+        for read in streaming_reads(plan_message(events)):
+            options = read.get("dataSource", {}).get("options", {})
+            found += [f"{name}={value}" for name, value in options.items() if _LIMIT.fullmatch(name)]
+        return tuple(dict.fromkeys(found))
     with contextlib.suppress(Exception):
         leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
         for number in range(leaves.size()):

@@ -6,7 +6,6 @@ import dataclasses
 import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
@@ -20,6 +19,7 @@ from slackwater.plan import Catalog, make_plan
 from slackwater.plan.name_checks import check_names
 from slackwater.spark.runtime.catalog import describe
 from slackwater.spark.runtime.checks import require_stream
+from slackwater.spark.windows.column_text import column_text
 from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.sql import run_plan
 from slackwater.units import duration_ms, ratio
@@ -128,8 +128,7 @@ def _text(value: str | Column, columns: Collection[str] = ()) -> str:
     if isinstance(value, str):
         is_name = value.lower() in {column.lower() for column in columns} or (columns and value.isidentifier())
         return quoted(value) if is_name else value
-    column: Any = value
-    return str(column._jc.node().sql())
+    return column_text(value)
 
 
 def _extent(word: str, value: ExtentLike | None) -> Extent | None:
