@@ -243,3 +243,25 @@ def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> Non
     again = CompletenessTracker(promise, "q", "e")
     again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=80)
     assert again._source_name(8) == "HFDC01"
+
+
+def test_the_offset_of_a_number_is_refreshed_by_the_clock() -> None:
+    """Kim 2010, §4: every second, whatever the numbers are; here they grow by ten in a second and then in a tenth."""
+
+    def offsets(step_ms: float) -> list[float]:
+        number = dataclasses.replace(
+            spec(drop_ratio=0.05, min_wait_ms=0.0), method=Method("mean-distance"), numeric_order=True
+        )
+        tracker = CompletenessTracker(number, "q", "e")
+        found = []
+        for batch in range(21):
+            clock = 1e6 + 10.0 * batch
+            margins = cells([0.0, 2.0, 5.0, 9.0])
+            observed = BatchObservation(batch, None, clock - 10.0, clock, margins, NOW_MS + step_ms * batch, 5)
+            tracker.on_batch(observed)
+            found.append(tracker.controller.snapshot()["learned"]["offset"])
+        return found
+
+    every_second, every_tenth = offsets(1000.0), offsets(100.0)
+    assert len(set(every_second)) == 21
+    assert len(set(every_tenth)) == 3 and every_tenth[9] == 0.0 < every_tenth[10]

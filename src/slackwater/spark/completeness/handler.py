@@ -26,7 +26,7 @@ from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, Seri
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.read_check import ReadCheck
-from slackwater.spark.runtime.results import results_of
+from slackwater.spark.runtime.results import late_in_slack, results_of
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
@@ -247,6 +247,7 @@ def _observation(
             named["source"]: named["name"] for key in ("oldest", "any_one") if (named := metrics.get(key)) is not None
         },
         source_heartbeats_ms=carried_heartbeats(None if carried is None else carried.asDict()),
+        late_in_slack=late_in_slack(progress, spec.name),
     )
 
 

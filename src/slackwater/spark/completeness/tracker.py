@@ -40,7 +40,9 @@ class CompletenessSpec:
     """A completeness promise as it was made on a DataFrame.
 
     ``numeric_order``: the stream is ordered by a number, so silence does not mean that time passes. ``flow`` says which
-    rows of the sources reach the promise; None if that is not known. ``recount`` counts micro-batches again.
+    rows of the sources reach the promise; None if that is not known. ``slack_by_row``: a slack buffer judges every row,
+    so a heartbeat must not be above that of the buffer. ``recount`` counts micro-batches again; None if that is not
+    possible.
     """
 
     name: str
@@ -51,6 +53,7 @@ class CompletenessSpec:
     mailbox: Mailbox
     numeric_order: bool = False
     flow: RowFlow | None = None
+    slack_by_row: bool = False
     recount: Recounts | None = None
 
     @property
@@ -74,7 +77,8 @@ class BatchObservation:
     ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen and ``decided_at_ms`` that of the decision
     (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
     ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source. ``misread``: the
-    rows were not read exactly once, as far as one can tell.
+    rows were not read exactly once, as far as one can tell. ``late_in_slack`` rows were not below the heartbeat, but
+    late for the slack buffer.
     """
 
     batch_id: int
@@ -91,6 +95,7 @@ class BatchObservation:
     began_ms: float | None = None
     took_ms: float = 0.0
     misread: bool = False
+    late_in_slack: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +192,7 @@ class CompletenessTracker:
             self._source_names |= observed.source_names
         self._coarse_event_times |= cells.unplaced > 0 and rows >= _COARSE_FROM_ROWS
         self.sample_cells = cells.can_be_sampled and not self.spec.numeric_order and not self._coarse_event_times
-        late = 0 if observed.heartbeat_ms is None else cells.below
+        late = observed.late_in_slack + (0 if observed.heartbeat_ms is None else cells.below)
         if observed.heartbeat_ms is not None:
             self.controller.raise_to(observed.heartbeat_ms)
         self.ledger += Ledger(rows - late, late, invalid=cells.invalid, misread_batches=int(observed.misread))
@@ -227,14 +232,14 @@ class CompletenessTracker:
         """Move the clock and learn from the rows; the cause of the decision, their lateness, the slowest sources.
 
         Before the first report there is no reference, and rows are measured from their own arrivals. That lateness is
-        at least the effective one. An order number has no arrival of its own, so its first batch teaches only the
-        clock.
+        at least the effective one. An order number has no arrival of its own, and a slack buffer needs the values
+        themselves, so their first batch teaches only the clock.
         """
         before_ms = None if math.isnan(self._clock_ms) else self._clock_ms
         self._clock_ms = observed.clock_ms if math.isnan(self._clock_ms) else max(observed.clock_ms, self._clock_ms)
         self._clock_reported_at_ms = observed.reported_at_ms
         self._live_clock.observe(self._clock_ms, observed.reported_at_ms, observed.took_ms)
-        if observed.reference_ms is None and self.spec.numeric_order:
+        if observed.reference_ms is None and (self.spec.numeric_order or self.spec.slack_by_row):
             self.policy = Policy(self._clock_ms, observed.reported_at_ms, self.controller.heartbeat)
             return "first batch", None, ()
         cells = observed.cells
@@ -266,6 +271,7 @@ class CompletenessTracker:
                 decided_at=observed.decided_at_ms,
                 began=observed.began_ms,
                 late=late,
+                wall=observed.reported_at_ms if self.spec.numeric_order else None,
             )
         )
         return self._decide(self._clock_ms, 0.0 if self.spec.numeric_order else self._live_clock.reach)
