@@ -34,7 +34,7 @@ fast: $(READY)       ## the tests that need no JVM
 spark: setup         ## the tests on real Spark
 	@$(PYTEST) -m "spark and not full"
 
-fuzz: $(READY)       ## a hundred thousand query texts: each is a query or refused (make fuzz TEXTS=1000000 for more)
+fuzz: $(READY)       ## a hundred thousand query texts, thousands of damaged files and hostile requests (make fuzz TEXTS=1000000 for more)
 	@SLACKWATER_FUZZ=$(TEXTS) $(PYTEST) tests/fuzz
 
 # The code is checked against the locked versions only.

@@ -1,4 +1,4 @@
-"""Runs examples/a_promise.ipynb from top to bottom and stores its outputs: ``make notebook``."""
+"""Runs examples/try_a_promise.ipynb from top to bottom and stores its outputs: ``make notebook``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).resolve().parents[1] / "examples" / "a_promise.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[1] / "examples" / "try_a_promise.ipynb"
 
 
 def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:

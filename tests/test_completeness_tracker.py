@@ -120,6 +120,33 @@ def test_a_batch_that_was_not_judged_is_in_no_count() -> None:
     assert tracker.ledger == before + Ledger(unreported_batches=1)
 
 
+def test_micro_batches_without_a_report_are_counted_later() -> None:
+    tracker = fed(CompletenessTracker(spec(), "q", "e"), range(2))
+    before = tracker.ledger
+    tracker.on_batch(report(4, [-5.0]))
+    assert tracker.unreported == [2, 3]
+    assert tracker.ledger == before + Ledger(on_time=1, unreported_batches=2)
+    tracker.on_recount(3, Ledger(on_time=7, late=2))
+    resumed = CompletenessTracker(spec(), "q", "e")
+    resumed.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=5)
+    assert resumed.unreported == [2]
+    for _ in range(2):  # a second time it changes nothing
+        resumed.on_recount(2, Ledger(on_time=10, invalid=1))
+    assert resumed.ledger == before + Ledger(on_time=18, late=2, invalid=1)
+
+
+def test_what_was_missed_before_a_restart_is_missed_once() -> None:
+    tracker = fed(CompletenessTracker(spec(), "q", "e"), range(2))
+    before = tracker.ledger
+    resumed = CompletenessTracker(spec(), "q", "e")
+    resumed.resume(tracker.snapshot(), HeartbeatOffset("e"), next_batch=4)
+    resumed.on_batch(report(4, [-5.0]))
+    assert resumed.unreported == [2, 3]
+    for batch in (2, 3):
+        resumed.on_recount(batch, Ledger(on_time=7))
+    assert resumed.ledger == before + Ledger(on_time=15)
+
+
 def test_a_snapshot_from_the_future_of_an_older_checkpoint_is_ignored() -> None:
     tracker = CompletenessTracker(spec(), "q", "e")
     newer = fed(CompletenessTracker(spec(), "q", "e"), range(20)).snapshot()
@@ -216,3 +243,25 @@ def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> Non
     again = CompletenessTracker(promise, "q", "e")
     again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=80)
     assert again._source_name(8) == "HFDC01"
+
+
+def test_the_offset_of_a_number_is_refreshed_by_the_clock() -> None:
+    """Kim 2010, §4: every second, whatever the numbers are; here they grow by ten in a second and then in a tenth."""
+
+    def offsets(step_ms: float) -> list[float]:
+        number = dataclasses.replace(
+            spec(drop_ratio=0.05, min_wait_ms=0.0), method=Method("mean-distance"), numeric_order=True
+        )
+        tracker = CompletenessTracker(number, "q", "e")
+        found = []
+        for batch in range(21):
+            clock = 1e6 + 10.0 * batch
+            margins = cells([0.0, 2.0, 5.0, 9.0])
+            observed = BatchObservation(batch, None, clock - 10.0, clock, margins, NOW_MS + step_ms * batch, 5)
+            tracker.on_batch(observed)
+            found.append(tracker.controller.snapshot()["learned"]["offset"])
+        return found
+
+    every_second, every_tenth = offsets(1000.0), offsets(100.0)
+    assert len(set(every_second)) == 21
+    assert len(set(every_tenth)) == 3 and every_tenth[9] == 0.0 < every_tenth[10]

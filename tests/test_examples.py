@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.helpers.scripts import load_script
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -27,6 +30,25 @@ def test_every_example_is_tested_and_documented() -> None:
     }
     page = (EXAMPLES.parent / "docs" / "start.md").read_text()
     assert all(f"`{path.name}`" in page for path in (*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.ipynb")))
+
+
+@pytest.mark.full
+def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    ran = load_script("notebook").run_notebook(EXAMPLES / "try_a_promise.ipynb", tmp_path)
+    outputs = [output for cell in ran.cells for output in cell.get("outputs", [])]
+    table = next(text for output in outputs if "clairvoyant" in (text := output.get("data", {}).get("text/plain", "")))
+    assert re.search(r"budgeted-quantile +0\.00\d+ +True", table) and re.search(
+        r"ring-quantile +0\.01\d+ +False", table
+    )
+
+
+def test_the_notebook_stores_its_outputs_and_plots() -> None:
+    cells = json.loads((EXAMPLES / "try_a_promise.ipynb").read_text())["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    outputs = [output for cell in code for output in cell["outputs"]]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
+    assert all(cell["execution_count"] for cell in code)
+    assert not any(output["output_type"] == "error" for output in outputs)
 
 
 @pytest.mark.spark

@@ -10,6 +10,7 @@ from slackwater.cli.reproduce import load_paper
 from slackwater.papers.kim2007.figures import figure_5 as kim2007_figure_5
 from slackwater.papers.kim2010.figures import figure_3, figure_4
 from slackwater.papers.kim2012.figures import figure_5, figure_6, figure_7
+from slackwater.papers.kim2012.variants import appendix, in_seconds
 
 
 def check_progress(done: float, stage: str) -> None:
@@ -25,6 +26,16 @@ def test_kim2012(tmp_path: Path) -> None:
     assert constant.same_conclusion
     assert len(figure_7(tmp_path, check_progress, rows=5_000)) == 2
     assert {file.name for file in tmp_path.iterdir()} == {"figure_5.png", "figure_6.png", "figure_7.png"}
+
+
+def test_kim2012_in_seconds_and_its_appendix(tmp_path: Path) -> None:
+    assert [claim.figure for claim in in_seconds(tmp_path, check_progress, rows=5_000)] == [
+        "6a, seconds",
+        "6b, seconds",
+        "7b, seconds",
+    ]
+    (arrivals,) = appendix(tmp_path, check_progress, rows=50_000)
+    assert arrivals.same_conclusion
 
 
 def test_kim2010(tmp_path: Path) -> None:

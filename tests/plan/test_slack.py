@@ -35,3 +35,8 @@ def test_zero_slack_with_a_drop_ratio_sets_no_cap(slack: str) -> None:
     assert plan.method_options == {} and plan.promise.max_wait_ms == math.inf
     assert "punctuation mode" in explain(plan)
     assert "punctuation mode" not in explain(planned(f"SLACK {slack}"))
+
+
+def test_sources_beside_slack_alone_are_only_shown() -> None:
+    assert "shown in the report" in explain(planned("SLACK 10 SOURCE host"))
+    assert "one front per host" in explain(planned("SLACK 10 DRATIO 1% SOURCE host"))

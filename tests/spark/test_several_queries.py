@@ -17,6 +17,7 @@ from slackwater.control.ledger import Ledger
 from tests.helpers.controllers import Trailing
 from tests.helpers.harness import FileStream, batches, collected, promise_of, same_rows, settle, start, watermark_ms
 from tests.helpers.judged import WINDOW_MS, counts_of_closed_windows, late_ids
+from tests.helpers.usages import usage
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 TRAILING: dict[str, Any] = {"method": sw.Method(Trailing.name, wait_ms=3000.0)}
@@ -49,6 +50,10 @@ def results_of(query: StreamingQuery, spark: SparkSession, folder: Path) -> tupl
 
 
 @pytest.mark.parametrize("name", ["first", "second"])
+@usage(
+    "two queries on one `with_drop_ratio` DataFrame, one started later",
+    "right: each has its own heartbeat, results and ledger",
+)
 def test_windows_and_ledger_are_those_of_a_batch_job(
     name: str, on_with_drop_ratio: dict[str, tuple[list[Any], Ledger, DataFrame]], source: FileStream
 ) -> None:
@@ -75,6 +80,7 @@ def on_with_drop_ratio(
     return {name: results_of(query, spark, folder / name) for name, query in zip(names, running, strict=True)}
 
 
+@usage("two queries on one `sw.sql` DataFrame, one started later", "right")
 def test_a_second_query_on_an_sql_dataframe(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     sw.stream("Shared", stream.read_stream(), event_time="ts")
@@ -109,6 +115,7 @@ def window_end_ms(row: dict[str, Any]) -> float:
     return float(pd.Timestamp(row["ts"]).timestamp() * 1000) // WINDOW_MS * WINDOW_MS + WINDOW_MS
 
 
+@usage("two queries on one DataFrame with `late=`", "right: each marks by its own heartbeat")
 def test_each_query_marks_by_its_own_heartbeat(spark: SparkSession, tmp_path: Path) -> None:
     """Under ``late=`` the marks of every query are those of its own ledger."""
     stream = FileStream(spark, tmp_path / "in")
@@ -138,6 +145,7 @@ def run_two_stateless(stream: FileStream, events: DataFrame, folder: Path) -> li
     return running
 
 
+@usage("both started again from their checkpoints", "right")
 def test_both_go_on_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     progress: dict[str, list[Any]] = {"first": [], "second": []}
@@ -160,6 +168,10 @@ def test_both_go_on_after_a_restart(spark: SparkSession, tmp_path: Path) -> None
         assert ledgers[name] == Ledger(on_time=sum(map(len, MADE)) - late, late=late)
 
 
+@usage(
+    "two queries on one DataFrame where micro-batches read the control row from a file",
+    "the second is refused (`[promise-shared]`) while the first one runs",
+)
 def test_where_queries_read_a_file_the_second_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     stream = FileStream(spark, tmp_path / "in")
     spark.conf.set("spark.slackwater.controlRow", "file")

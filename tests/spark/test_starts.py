@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.spark.runtime.starting import process_failure
+from slackwater.spark.runtime.starting import start_failure
 from tests.helpers.processes import REPOSITORY, environment
 
 SLOW_IMPORTS = """
@@ -82,7 +82,7 @@ def test_where_spark_starts_python_itself_a_failed_start_is_tried_again(tmp_path
 
 
 def test_the_failure_is_explained() -> None:
-    explained = process_failure("org.apache.spark.SparkException: Python worker failed to connect back.\n\tat …")
+    explained = start_failure("org.apache.spark.SparkException: Python worker failed to connect back.\n\tat …")
     assert explained is not None
     assert explained.condition == "start-timed-out"
-    assert process_failure("Division by zero") is None
+    assert start_failure("Division by zero") is None

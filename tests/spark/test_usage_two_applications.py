@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.helpers.harness import FileStream, collected, settle, start
 from tests.helpers.processes import REPOSITORY, environment
+from tests.helpers.usages import usage
 from tests.spark.test_usages import MADE, counted, is_right, promised
 
 pytestmark = [pytest.mark.spark, pytest.mark.full, pytest.mark.usefixtures("known_controllers")]
@@ -33,6 +34,7 @@ with registered(), local_session("other") as spark:
 """
 
 
+@usage("two applications with a promise of one name in one folder", "right: each query has its own files")
 def test_two_applications_in_one_folder(spark: SparkSession, tmp_path: Path) -> None:
     """The other application runs, from its first row to its last, between two micro-batches of this one."""
     stream = FileStream(spark, tmp_path / "in")

@@ -17,11 +17,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 import slackwater as sw
 from slackwater.control.ledger import Ledger
 from slackwater.errors import PromiseConflict
+from slackwater.spark.runtime.listener import listener_of
 from slackwater.watching.metrics import MEASURES
 from slackwater.watching.page_html import headline
 from tests.helpers.controllers import Trailing
 from tests.helpers.harness import FileStream, batches, collected, promise_of, same_rows, settle, start
 from tests.helpers.judged import counts_of_closed_windows, late_ids
+from tests.helpers.usages import usage
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
 MADE = batches(seed=11, count=4)
@@ -63,6 +65,10 @@ def promised(stream: FileStream, name: str | None = None, wait_ms: float = 3000.
     return sw.with_drop_ratio(stream.read_stream(), "ts", "5%", arrival="arrived", name=name, method=method, **options)
 
 
+@usage(
+    "`spark.sql.streaming.multipleWatermarkPolicy=max`",
+    "refused (`[watermark-policy]`) when the promise is made and when the query is planned",
+)
 def test_the_highest_of_several_watermarks_is_refused(stream: FileStream, tmp_path: Path) -> None:
     """The setting is read when the promise is made, and again when the query is planned."""
     spark = stream.spark
@@ -110,6 +116,7 @@ def in_foreach_batch(events: DataFrame, stream: FileStream, deliver: Deliver) ->
 
 
 @pytest.mark.parametrize("deliver", [write, persist_and_use_twice])
+@usage("`foreachBatch` without state that uses its batch once, or persists it first", "right")
 def test_foreach_batch_that_reads_a_batch_once(deliver: Deliver, stream: FileStream) -> None:
     query = in_foreach_batch(promised(stream), stream, deliver)
     progress, ledger = query.recentProgress, promise_of(query).ledger
@@ -121,6 +128,10 @@ def test_foreach_batch_that_reads_a_batch_once(deliver: Deliver, stream: FileStr
 
 
 @pytest.mark.parametrize("deliver", [write_and_show, look_and_write])
+@usage(
+    "`foreachBatch` without state that uses its batch twice (a write and `show()`, `isEmpty()` and a write)",
+    "the rows are right; the ledger says `exact: false` and why",
+)
 def test_foreach_batch_that_reads_a_batch_twice_is_said(deliver: Deliver, stream: FileStream) -> None:
     """Without state Spark reads the source again for each use, and nothing says how much of it."""
     query = in_foreach_batch(promised(stream, name=f"twice-{deliver.__name__}"), stream, deliver)
@@ -138,6 +149,7 @@ def test_foreach_batch_that_reads_a_batch_twice_is_said(deliver: Deliver, stream
     assert f"The ledger is not exact: {why}" in html.unescape(headline(series, 0.0))
 
 
+@usage("`foreachBatch` with state (windows, joins, …) that uses its batch twice", "right")
 def test_foreach_batch_with_state_may_use_a_batch_twice(stream: FileStream) -> None:
     counts = promised(stream).groupBy(F.window("ts", "5 seconds"), "sensor").count()
     query = in_foreach_batch(counts, stream, write_and_show)
@@ -147,6 +159,7 @@ def test_foreach_batch_with_state_may_use_a_batch_twice(stream: FileStream) -> N
     assert ledger == Ledger(on_time=ROWS - late, late=late) and ledger.exact
 
 
+@usage("`LATE ROWS` in `foreachBatch`", "right")
 def test_late_rows_in_foreach_batch(stream: FileStream) -> None:
     """The plan reads the source twice by itself, which is no reason for doubt."""
     sw.stream("LateRows", stream.read_stream(), event_time="ts")
@@ -173,6 +186,7 @@ def is_right(query: StreamingQuery, stream: FileStream, found: DataFrame) -> Non
     assert ledger == Ledger(on_time=ROWS - late, late=late)
 
 
+@usage("`spark.newSession()`, with a promise of the same name in the same folder", "right")
 def test_a_new_session(stream: FileStream, tmp_path: Path) -> None:
     """A session of its own beside the first one, with a promise of the same name in the same folder."""
     sources = {"first": stream, "second": FileStream(stream.spark.newSession(), tmp_path / "in-second")}
@@ -185,6 +199,7 @@ def test_a_new_session(stream: FileStream, tmp_path: Path) -> None:
         is_right(running[name], source, collected(stream.spark, tmp_path / name))
 
 
+@usage("`toTable`", "right")
 def test_a_table_as_sink(stream: FileStream, tmp_path: Path) -> None:
     writer = counted(promised(stream)).writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
     query = writer.option("path", str(tmp_path / "out")).toTable("promised_counts")
@@ -196,6 +211,7 @@ def test_a_table_as_sink(stream: FileStream, tmp_path: Path) -> None:
         stream.spark.sql("DROP TABLE promised_counts")
 
 
+@usage("a promised DataFrame in a union with itself", "right: read and counted once")
 def test_a_union_with_itself(stream: FileStream, tmp_path: Path) -> None:
     """Every row is in the result twice, and read and counted once."""
     events = promised(stream)
@@ -205,6 +221,7 @@ def test_a_union_with_itself(stream: FileStream, tmp_path: Path) -> None:
     is_right(query, stream, found)
 
 
+@usage("a promised DataFrame in a join with itself", "right: counted once")
 def test_a_join_with_itself(stream: FileStream, tmp_path: Path) -> None:
     events = promised(stream, wait_ms=30_000.0)
     joined = events.alias("a").join(events.alias("b"), F.expr("a.id = b.id AND a.ts = b.ts")).select("a.id", "a.ts")
@@ -216,6 +233,10 @@ def test_a_join_with_itself(stream: FileStream, tmp_path: Path) -> None:
     same_rows(collected(stream.spark, tmp_path), stream.read_batch().select("id", "ts"))
 
 
+@usage(
+    "`spark.sql.streaming.noDataMicroBatches.enabled=false`",
+    "right; windows close with the next rows or the next heartbeat",
+)
 def test_without_micro_batches_that_have_no_data(stream: FileStream, tmp_path: Path) -> None:
     """Windows close with the next rows or the next heartbeat, and hold the same rows."""
     with settings(stream.spark, streaming__noDataMicroBatches__enabled="false"):
@@ -232,6 +253,7 @@ ROCKSDB = {
 }
 
 
+@usage("RocksDB state store with changelog, restarted", "right")
 def test_state_in_rocksdb_with_changelog(stream: FileStream, tmp_path: Path) -> None:
     """Two runs from one checkpoint."""
     progress: list[Any] = []
@@ -249,19 +271,31 @@ def test_state_in_rocksdb_with_changelog(stream: FileStream, tmp_path: Path) -> 
     assert late and ledger == Ledger(on_time=ROWS - late, late=late)
 
 
+@usage(
+    "`with_drop_ratio` and `with_max_delay` under one name",
+    "refused (`[name-taken]`): both would keep their files in one folder",
+)
 def test_one_name_for_two_kinds_of_promise_is_refused(stream: FileStream) -> None:
     slow = sw.with_max_delay(stream.read_stream(), "2 seconds", name="one-name")
     with pytest.raises(PromiseConflict, match=r"\[name-taken\] .*timeliness named 'one-name'.*another name"):
         sw.with_drop_ratio(slow, "ts", "5%", name="one-name")
 
 
+@usage(
+    "continuous processing (`trigger(continuous=…)`)",
+    "refused by Spark at the start: it has no watermarks. Use `processingTime` or `availableNow`",
+)
 def test_continuous_processing_is_refused_by_spark(stream: FileStream, tmp_path: Path) -> None:
     writer = promised(stream).writeStream.format("console").trigger(continuous="1 second")
     with pytest.raises(AnalysisException, match="Continuous processing does not support EventTimeWatermark"):
         writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
 
 
-def test_real_time_mode_is_refused_by_spark(stream: FileStream, tmp_path: Path) -> None:
+@usage(
+    "real-time mode (`trigger(realTime=…)`)",
+    "refused before the first row; the log says `[real-time-mode]` and what to do",
+)
+def test_real_time_mode_is_refused(stream: FileStream, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The heartbeat source is none that real-time mode takes: the query fails when it opens its sources."""
     if stream.spark.version < "4.3":
         pytest.skip("this Spark has no such trigger in Python")
@@ -272,3 +306,5 @@ def test_real_time_mode_is_refused_by_spark(stream: FileStream, tmp_path: Path) 
     with pytest.raises(StreamingQueryException, match="STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"):
         query.awaitTermination()
     assert query.lastProgress is None, "no micro-batch was committed"
+    listener_of(stream.spark).wait_for_end(str(query.id), timeout_s=60)
+    assert "[real-time-mode] " in caplog.text

@@ -39,18 +39,23 @@ class Registry(Generic[T]):
         self._load()
         return sorted(self._classes)
 
-    def make(self, name: str, *args: Any, **options: Any) -> T:
-        """Create an instance of the class called ``name``.
-
-        Raises ``UnknownName`` if there is no such class and ``InvalidOption`` if it does not take the options.
-        """
+    def find(self, name: str) -> type:
+        """The class called ``name``; raises ``UnknownName`` if there is none."""
         self._load()
         if name not in self._classes:
             kind = self._kind
             known = ", ".join(self.names())
             raise UnknownName(f"unknown-{kind}", f"there is no {kind} {name!r}", f"use one of: {known}")
+        return self._classes[name]
+
+    def make(self, name: str, *args: Any, **options: Any) -> T:
+        """Create an instance of the class called ``name``.
+
+        Raises ``UnknownName`` if there is no such class and ``InvalidOption`` if it does not take the options.
+        """
+        found = self.find(name)
         try:
-            made: T = self._classes[name](*args, **options)
+            made: T = found(*args, **options)
         except TypeError as error:
             raise InvalidOption(
                 f"unknown-{self._kind}-option",

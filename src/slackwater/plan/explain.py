@@ -7,6 +7,7 @@ from slackwater.control.deferral.scheduler import DEFAULT_ORDER
 from slackwater.language import Late, Measure, Precision, Query, print_query
 from slackwater.language.printer import print_extent, print_utility
 from slackwater.plan.catalog import Catalog
+from slackwater.plan.method_choice import FIXED_SLACK
 from slackwater.plan.plan import Kind, Path, Plan
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
 from slackwater.units import duration_text, percent
@@ -40,7 +41,7 @@ def explain(plan: Plan) -> str:
     if plan.window.slack is not None:
         lines.append(("slack", _slack(plan)))
     if plan.window.sources:
-        lines.append(("sources", f"one front per {', '.join(plan.window.sources)}; the lowest one moves the heartbeat"))
+        lines.append(("sources", _sources(plan)))
     lines += [("arrival", _arrival(plan)), ("late rows", _LATE[plan.late])]
     if plan.window.delay_ms is not None:
         lines.append(("delay", f"at most {duration_text(plan.window.delay_ms)}; {_shed(plan)}"))
@@ -188,9 +189,18 @@ def _method(plan: Plan) -> str:
     return plan.method + (f" ({plan.window.heartbeat})" if plan.window.heartbeat is not None else "")
 
 
+def _sources(plan: Plan) -> str:
+    columns = ", ".join(plan.window.sources)
+    if plan.method == FIXED_SLACK:
+        return f"{columns}, shown in the report: SLACK counts positions in the whole stream"
+    return f"one front per {columns}; the lowest one moves the heartbeat"
+
+
 def _arrival(plan: Plan) -> str:
     arrival = plan.window.arrival
     if arrival is not None and plan.measure is Measure.NUMBER:
+        if plan.slack_by_row:
+            return f"{arrival}, used by SLACK and DELAY: the heartbeat follows {plan.attribute}"
         return f"{arrival}, used by DELAY and replays only: the heartbeat follows {plan.attribute}"
     return arrival or "the time of the micro-batch"
 
@@ -199,9 +209,11 @@ def _slack(plan: Plan) -> str:
     assert plan.window.slack is not None
     slack = print_extent(plan.window.slack)
     if plan.window.by_punctuations:
-        return "0: punctuation mode, no row is held back to be sorted"
+        return "0: punctuation mode, rows go into their windows as they arrive and none is held back to be sorted"
     if plan.window.slack.amount == 0:
         return "0: no row is held back, and every row out of order is late"
+    if plan.window.slack.measure is not Measure.TIME and not plan.slack_by_row:
+        slack += " and the rows of a micro-batch"
     if plan.window.drop_ratio is None:
         return f"{slack}: rows further out of order are late"
     return f"at most {slack} are held back; this limit takes precedence over the drop ratio"

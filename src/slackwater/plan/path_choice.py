@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from slackwater.language import Extent, Measure, Window
+from slackwater.language import Extent, Late, Measure, Window
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.plan import Kind, Path, Shape
 from slackwater.plan.windowed_stream import WindowedStream
@@ -23,11 +23,33 @@ def window_kind(window: Window) -> Kind:
     return Kind.TUMBLING if window.slide.amount == window.range.amount else Kind.SLIDING
 
 
-def choose_path(kind: Kind) -> Path:
+def choose_path(kind: Kind, slack_by_row: bool) -> Path:
     """Return the path for a kind of window."""
     if kind is Kind.NONE:
         return Path.ROWS
+    if slack_by_row:
+        return Path.ORDERED  # Kim 2007, §3: a slack buffer presents the rows to the window in order
     return Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING) else Path.ORDERED
+
+
+def slack_in_rows(window: Window) -> bool:
+    """Test whether SLACK gives a buffer as a number of rows."""
+    slack = window.slack
+    return slack is not None and slack.measure is Measure.TUPLES and not window.by_punctuations
+
+
+def slack_obstacle(window: Window, aggregates: tuple[Aggregate, ...], shape: Shape | None) -> str | None:
+    """Return why SLACK in rows cannot be kept row by row; None if it can."""
+    if shape is None:
+        return "there is no RANGE"
+    if window.late in (Late.ROWS, Late.PANES):
+        return "late rows are published"
+    if shape.narrowed:
+        return "of WHERE or a join"
+    for aggregate in aggregates:
+        if not aggregate.operator:
+            return f"the window operator does not support {aggregate.sql}"
+    return None
 
 
 def pane_layout(window: Window, kind: Kind) -> tuple[Extent | None, int, float]:

@@ -69,8 +69,9 @@ class Plan:
 
     ``pane``, ``panes_per_window`` and ``windows_per_row`` are set for tumbling and sliding windows only.
     ``filter_first`` are conditions of WHERE that are applied before rows are shed, as Spark SQL over the columns of
-    the stream. ``sharded`` tells whether groups are distributed over several shards. ``notes`` are remarks for
-    ``explain``.
+    the stream. ``sharded`` tells whether groups are distributed over several shards. ``slack_by_row`` tells whether the
+    window operator holds a slack buffer and judges row by row, instead of one heartbeat per micro-batch. ``notes`` are
+    remarks for ``explain``.
     """
 
     query: Query
@@ -91,6 +92,7 @@ class Plan:
     late: Late
     filter_first: tuple[str, ...]
     sharded: bool
+    slack_by_row: bool
     notes: tuple[str, ...]
 
     @property
@@ -114,4 +116,4 @@ class Plan:
         """Whether the ordered path gets panes that are built where rows are read, as the aggregates need no order."""
         names = [name for aggregate in self.aggregates for name, _ in aggregate.operator]
         stepwise = self.kind is Kind.LANDMARK and self.window.slide is not None
-        return stepwise and "first" not in names and "last" not in names
+        return stepwise and "first" not in names and "last" not in names and not self.slack_by_row

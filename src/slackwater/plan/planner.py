@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from slackwater.language import Late, Query
+from slackwater.language import Late, Query, Window
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.filter_first import filter_first
 from slackwater.plan.method_choice import choose_method, completeness_promise, method_options
 from slackwater.plan.names import table_name
-from slackwater.plan.path_choice import check_ordered_path, choose_path, is_sharded, pane_layout, window_kind
+from slackwater.plan.path_choice import (
+    check_ordered_path,
+    choose_path,
+    is_sharded,
+    pane_layout,
+    slack_in_rows,
+    slack_obstacle,
+    window_kind,
+)
 from slackwater.plan.plan import Kind, Path, Plan, Shape
-from slackwater.plan.promise_checks import check_late, check_promise, check_without_window
+from slackwater.plan.promise_checks import (
+    check_error,
+    check_late,
+    check_promise,
+    check_punctuations,
+    check_without_window,
+)
 from slackwater.plan.shape import decompose_select
 from slackwater.plan.window_checks import attribute_measure, check_extents, resolve_columns, windowing_attribute
 from slackwater.plan.windowed_stream import WindowedStream, find_windowed_stream
@@ -35,16 +49,21 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     check_extents(stream, measure)
     check_promise(stream, measure)
     kind = window_kind(window)
-    path = choose_path(kind)
+    check_error(stream, kind)
     # Windows in tuples hold the rows that were kept, so shedding needs no correction.
     shed = window.delay_ms is not None and kind is not Kind.TUPLES
     aggregates, shape = _decompose(stream, attribute, kind, shed)
+    obstacle = slack_obstacle(window, aggregates, shape) if slack_in_rows(window) else None
+    slack_by_row = slack_in_rows(window) and obstacle is None
+    path = choose_path(kind, slack_by_row)
     conditions = filter_first(stream, attribute) if window.after_where else ()
     late = window.late or Late.COUNT
     check_late(stream, late, path, aggregates, shape)
     if path is Path.ORDERED:
         check_ordered_path(stream, aggregates, shape)
+        check_punctuations(stream, kind)
     pane, panes_per_window, windows_per_row = pane_layout(window, kind)
+    sharded = is_sharded(window, kind, shape) and not slack_by_row
     copied = path is Path.NATIVE and windows_per_row > 1 and not all(a.mergeable for a in aggregates)
     return Plan(
         query=query,
@@ -64,9 +83,11 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
         method_options=method_options(window),
         late=late,
         filter_first=conditions,
-        sharded=is_sharded(window, kind, shape),
+        sharded=sharded,
+        slack_by_row=slack_by_row,
         notes=(
             *_window_notes(stream, kind, shape, copied=copied),
+            *_slack_notes(window, slack_by_row, obstacle),
             *_promise_notes(stream, conditions, shed and shape is not None),
         ),
     )
@@ -101,6 +122,18 @@ def _window_notes(stream: WindowedStream, kind: Kind, shape: Shape | None, *, co
         notes.append("a landmark window grows forever; only its aggregates are kept, not its rows")
     if copied:
         notes.append("an aggregate cannot be merged: every row is copied into each of its windows")
+    return notes
+
+
+def _slack_notes(window: Window, by_row: bool, obstacle: str | None) -> list[str]:
+    if obstacle is not None:
+        rule = "each micro-batch is judged by one heartbeat, so its rows are held beside those of SLACK"
+        return [f"SLACK cannot judge row by row, because {obstacle}: {rule}"]
+    if not by_row:
+        return []
+    notes = ["SLACK in rows is one buffer for the whole stream: one shard, whatever the size of the cluster"]
+    if window.arrival is None:
+        notes.append("without ARRIVAL the rows of a micro-batch arrive together: none of them makes another one late")
     return notes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.language import Late, Measure
 from slackwater.plan.aggregates import Aggregate
-from slackwater.plan.plan import Path, Shape
+from slackwater.plan.plan import Kind, Path, Shape
 from slackwater.plan.text_positions import find_words, position_error, start_of
 from slackwater.plan.windowed_stream import WindowedStream
 
@@ -34,6 +34,17 @@ def _check_heartbeat(stream: WindowedStream, heartbeat: str, measure: Measure | 
         raise stream.clause_error("HEARTBEAT", "wrong-heartbeat", problem, "name a column of that kind")
 
 
+def check_punctuations(stream: WindowedStream, kind: Kind) -> None:
+    """Refuse ``SLACK 0`` with ``DRATIO`` where the window operator needs its rows in order, and so holds them back."""
+    window = stream.window
+    if window.by_punctuations and not (kind is Kind.LANDMARK and window.slide is not None):
+        problem = (
+            "SLACK 0 with DRATIO asks for punctuations without a buffer, but these windows need their rows in order"
+        )
+        remedy = "remove SLACK 0, or write windows in time with SLIDE"
+        raise stream.clause_error("SLACK", "no-punctuations", problem, remedy)
+
+
 def check_without_window(stream: WindowedStream) -> None:
     """Refuse WITH ERROR for a query that has a promise but no window."""
     query = stream.query
@@ -41,6 +52,21 @@ def check_without_window(stream: WindowedStream) -> None:
         position = find_words(query.text, "WITH ERROR", after=start_of(query.select))
         problem, remedy = "WITH ERROR needs a window", "add RANGE, or remove WITH ERROR"
         raise position_error(query, position, "error-without-window", problem, remedy)
+
+
+def check_error(stream: WindowedStream, kind: Kind) -> None:
+    """Refuse WITH ERROR where shedding causes no error."""
+    query = stream.query
+    if not query.with_error or kind is Kind.NONE:
+        return
+    problem, remedy = "", "remove WITH ERROR"
+    if stream.window.delay_ms is None:
+        problem, remedy = "WITH ERROR has no effect without DELAY: no row is shed", "add DELAY, or remove WITH ERROR"
+    elif kind is Kind.TUPLES:
+        problem = "WITH ERROR has no effect on windows in tuples, which hold the rows that were kept"
+    if problem:
+        position = find_words(query.text, "WITH ERROR", after=start_of(query.select))
+        raise position_error(query, position, "error-without-shedding", problem, remedy)
 
 
 def check_late(

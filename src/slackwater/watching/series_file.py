@@ -137,5 +137,5 @@ class SeriesReader:
                 self.series.mark_alive(values["seen_ms"])
             elif "ended" in values:
                 self.series.end(values["ended"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
             return

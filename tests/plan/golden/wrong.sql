@@ -95,6 +95,12 @@ SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED
 ---
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second SHED BY 7]
 ---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute] WITH ERROR
+---
+SELECT COUNT(*) FROM Sensors [RANGE 10 tuples DELAY 1 second] WITH ERROR
+---
+SELECT COUNT(*) FROM Sensors [RANGE 5 minutes DRATIO 1% SLACK 0]
+---
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute AFTER WHERE] WHERE value > 1
 ---
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER]

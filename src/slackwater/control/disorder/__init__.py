@@ -3,7 +3,7 @@
 from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.controller import Decision, DisorderController
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod
-from slackwater.control.disorder.registry import DEFAULT_METHOD, make_method, method_names, register
+from slackwater.control.disorder.registry import DEFAULT_METHOD, make_method, method_names, refuse_unused, register
 
 __all__ = [
     "DEFAULT_METHOD",
@@ -15,5 +15,6 @@ __all__ = [
     "DisorderMethod",
     "make_method",
     "method_names",
+    "refuse_unused",
     "register",
 ]

@@ -29,6 +29,7 @@ class Batch:
     - ``decided_at``: the arrival clock of that heartbeat's decision, which is earlier; None if it was the last one's.
     - ``began``: the arrival of its first row; None if it is unknown.
     - ``late``: how many rows were below the heartbeat in force.
+    - ``wall``: the time in milliseconds at the end of the batch, where ``clock`` is a number; else None.
 
     >>> Batch(np.array([1.0, 2.0]), clock=3.0).rows
     2
@@ -45,6 +46,7 @@ class Batch:
     decided_at: float | None = None
     began: float | None = None
     late: int = 0
+    wall: float | None = None
 
     @property
     def rows(self) -> int:

@@ -21,7 +21,7 @@ from slackwater.spark.command.tables import StaticTable
 from slackwater.spark.runtime.catalog import catalog_of, stream
 from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
 from slackwater.spark.runtime.listener import listener_of
-from slackwater.spark.runtime.starting import process_failure, start_with_retries
+from slackwater.spark.runtime.starting import start_failure, start_with_retries
 from slackwater.spark.standing.sql import standing_query
 from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.sql import plan_query, run_query
@@ -152,4 +152,4 @@ class RunSpec:
 def query_failed(error: Exception) -> QueryFailed:
     """The error of a query that Spark failed to start or to run."""
     summary = error_summary(error)
-    return process_failure(summary) or QueryFailed("query-failed", summary, "look up the cause in the message")
+    return start_failure(summary) or QueryFailed("query-failed", summary, "look up the cause in the message")

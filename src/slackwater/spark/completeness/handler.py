@@ -13,6 +13,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.spark.completeness.histogram import Cells, decode_cells
 from slackwater.spark.completeness.problem_rows import problem_rows_of
+from slackwater.spark.completeness.recount_threads import RecountThreads
 from slackwater.spark.completeness.report import CompletenessReport, completeness_report_of
 from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX, carried_heartbeats
 from slackwater.spark.completeness.tracker import (
@@ -25,7 +26,7 @@ from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, Seri
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.read_check import ReadCheck
-from slackwater.spark.runtime.results import results_of
+from slackwater.spark.runtime.results import late_in_slack, results_of
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
@@ -48,8 +49,12 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         self._trackers: dict[tuple[str, str], CompletenessTracker] = {}
         self._ended_snapshots: dict[str, dict[str, Any]] = {}
         self._read_check = ReadCheck()
+        self._checkpoints: dict[str, str | None] = {}
+        self._recounts = RecountThreads(lock, self._in_force, _save)
 
     def on_started(self, query_id: str) -> None:
+        self._checkpoints[query_id] = self._queries.checkpoint_of(query_id)
+        self._recounts.forget(query_id)
         for key in [key for key in self._trackers if key[0] == query_id]:
             tracker = self._trackers.pop(key)
             self._ended_snapshots[tracker.epoch] = tracker.snapshot()
@@ -66,7 +71,8 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             tracker = self._tracker(spec, progress, offset)
             outcome = self._count(tracker, position, offset, progress, metrics)
             _publish(tracker)
-            spec.mailbox.write_snapshot(tracker.query_id, _snapshot(tracker))
+            _save(tracker)
+            self._recounts.begin(tracker, self._checkpoints.get(tracker.query_id), position)
             if outcome is not None:
                 entries.append(_entry(tracker, outcome, progress, problem_rows_of(metrics)))
         return entries
@@ -75,6 +81,9 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         for tracker in self._trackers_of(query_id):
             tracker.on_idle(now_ms)
             _publish(tracker)
+
+    def await_recounts(self, query_id: str, timeout_s: float) -> None:
+        self._recounts.join(query_id, timeout_s)
 
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
         # In the run before, the query may have had a promise of another name: that one is over.
@@ -91,6 +100,9 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
                 tracker = CompletenessTracker(spec, query_id, epoch="")
                 tracker.resume(snapshot, HeartbeatOffset(""), snapshot["batch"] + 1)
                 yield tracker
+
+    def _in_force(self, tracker: CompletenessTracker) -> bool:
+        return self._trackers.get((tracker.query_id, tracker.spec.name)) is tracker
 
     def _trackers_of(self, query_id: str) -> list[CompletenessTracker]:
         return [tracker for (query, _), tracker in self._trackers.items() if query == query_id]
@@ -158,10 +170,12 @@ def _publish(tracker: CompletenessTracker) -> None:
     tracker.spec.mailbox.publish(tracker.epoch, tracker.policy, tracker.sample_cells, tracker.checkpoint_state())
 
 
-def _snapshot(tracker: CompletenessTracker) -> dict[str, Any]:
-    """What the tracker has learned, and its last decision for the next start of the query."""
-    offered = tracker.spec.mailbox.read_offer(tracker.epoch)
-    return {**tracker.snapshot(), "epoch": tracker.epoch, "offer": None if offered is None else offered.as_json()}
+def _save(tracker: CompletenessTracker) -> None:
+    """Keep what the tracker has learned, and its last decision for the next start of the query."""
+    mailbox = tracker.spec.mailbox
+    offered = mailbox.read_offer(tracker.epoch)
+    offer = None if offered is None else offered.as_json()
+    mailbox.write_snapshot(tracker.query_id, {**tracker.snapshot(), "epoch": tracker.epoch, "offer": offer})
 
 
 def _restore(spec: CompletenessSpec, query_id: str) -> None:
@@ -233,6 +247,7 @@ def _observation(
             named["source"]: named["name"] for key in ("oldest", "any_one") if (named := metrics.get(key)) is not None
         },
         source_heartbeats_ms=carried_heartbeats(None if carried is None else carried.asDict()),
+        late_in_slack=late_in_slack(progress, spec.name),
     )
 
 

@@ -32,8 +32,10 @@ def promised_events(
     Heartbeats join the events below the one ``observe``. A second one would break the generated code once more, and
     each break copies every row.
     """
-    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=False, late=late)
-    return _observed(with_heartbeats(spark, marked, spec.event_time, spec.mailbox), spec, metrics, keep_invalid)
+    row = control_row(spark, spec.mailbox)
+    marked, metrics = marked_events(events, spec, arrival, row, late=late)
+    beating = with_heartbeats(spark, marked, spec.event_time, spec.mailbox)
+    return _observed(beating, spec, row, metrics, keep_invalid)
 
 
 def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None) -> DataFrame:
@@ -41,27 +43,28 @@ def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSp
 
     Each row carries its event time and the heartbeat that judges it (``EVENT_US``, ``HEARTBEAT_US``).
     """
-    marked, metrics = _marked(spark, events, spec, arrival, keep_heartbeat=True)
-    return _observed(marked, spec, metrics, keep_invalid=False)
+    row = control_row(spark, spec.mailbox)
+    marked, metrics = marked_events(events, spec, arrival, row, keep_heartbeat=True)
+    return _observed(marked, spec, row, metrics, keep_invalid=False)
 
 
-def _marked(
-    spark: SparkSession,
+def marked_events(
     events: DataFrame,
     spec: CompletenessSpec,
     arrival: str | None,
-    keep_heartbeat: bool,
+    row: Column,
+    *,
+    keep_heartbeat: bool = False,
     late: str | None = None,
 ) -> tuple[DataFrame, list[Column]]:
-    """The events with their cells, and the metrics to observe.
+    """The events with their cells, and the metrics to observe. ``row`` is the control row that judges them.
 
     ``observe`` copies every row, so the result has no column that is not needed above it.
     """
-    row = control_row(spark, spec.mailbox)
     marked = events.select("*", F.unix_micros(F.col(quoted(spec.event_time))).alias(EVENT_US), row.alias(CONTROL))
     event, control = F.col(EVENT_US), F.col(CONTROL)
     now_us = control[Control.NOW]
-    metrics: list[Column] = [row.alias("control_us")]
+    metrics: list[Column] = []
     unset_clock = (event >= 0) & (event < DAY_US)
     arrived, impossible = now_us, unset_clock
     if arrival is not None:
@@ -81,10 +84,10 @@ def _marked(
     reason = late_reason(event, arrived, impossible, F.col(HEARTBEAT_US))
     if late is not None:
         marked = marked.withColumn(late, reason)
-    if samples_rows(spark):
+    if samples_rows(events.sparkSession):
         marked = marked.withColumn(PROBLEM_ROW, problem_row(events.columns, reason))
         metrics += sample_metrics()
-    metrics += count_cells(F.col(CELL), spec.sources, spark.version)
+    metrics += count_cells(F.col(CELL), spec.sources, events.sparkSession.version)
     if spec.sources:
         metrics += named_sources(spec.event_time, spec.sources)
     unused = [CONTROL, ARRIVAL_US]
@@ -92,8 +95,10 @@ def _marked(
     return marked.drop(*unused), metrics
 
 
-def _observed(marked: DataFrame, spec: CompletenessSpec, metrics: list[Column], keep_invalid: bool) -> DataFrame:
-    observed = marked.observe(METRICS_PREFIX + spec.name, *metrics)
+def _observed(
+    marked: DataFrame, spec: CompletenessSpec, row: Column, metrics: list[Column], keep_invalid: bool
+) -> DataFrame:
+    observed = marked.observe(METRICS_PREFIX + spec.name, row.alias("control_us"), *metrics)
     if not keep_invalid:
         observed = observed.where(is_valid(F.col(CELL), spec.sources))
     return observed.drop(CLOCK_US, CELL, PROBLEM_ROW)

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.control.choice import Method
-from slackwater.control.disorder import DEFAULT_METHOD
+from slackwater.control.disorder import DEFAULT_METHOD, refuse_unused
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
+from slackwater.spark.completeness.recount import Recount
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.checks import (
     WATERMARK_POLICY,
@@ -37,6 +38,7 @@ def new_promise(
     location: str | None,
     numeric_order: bool = False,
     scans: int | None = 1,
+    slack_by_row: bool = False,
 ) -> CompletenessSpec:
     """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option.
 
@@ -62,8 +64,12 @@ def new_promise(
         mailbox_for(spark, chosen_name, location),
         numeric_order,
         None if scans is None else row_flow(events, scans),
+        slack_by_row,
+        # A slack buffer judged the rows of a micro-batch one after the other, in a state that is gone.
+        None if slack_by_row else Recount(events, arrival),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
+    refuse_unused(spec.method.name, spec.method.options)
     listener.add(CompletenessHandler, spec)
     return spec
 

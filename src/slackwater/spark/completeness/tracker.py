@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,21 @@ _COARSE_FROM_ROWS = 100_000
 """A micro-batch this large has some 400 probes. If too few of them differ, its event times are coarse."""
 
 
+class Recounts(Protocol):
+    """Counts micro-batches that were committed but not reported."""
+
+    def count(self, spec: CompletenessSpec, checkpoint: str, batch: int, position: int) -> Ledger:
+        """The rows of a micro-batch; raises if they cannot be told again."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompletenessSpec:
     """A completeness promise as it was made on a DataFrame.
 
     ``numeric_order``: the stream is ordered by a number, so silence does not mean that time passes. ``flow`` says which
-    rows of the sources reach the promise; None if that is not known.
+    rows of the sources reach the promise; None if that is not known. ``slack_by_row``: a slack buffer judges every row,
+    so a heartbeat must not be above that of the buffer. ``recount`` counts micro-batches again; None if that is not
+    possible.
     """
 
     name: str
@@ -44,6 +53,8 @@ class CompletenessSpec:
     mailbox: Mailbox
     numeric_order: bool = False
     flow: RowFlow | None = None
+    slack_by_row: bool = False
+    recount: Recounts | None = None
 
     @property
     def folder(self) -> Path:
@@ -66,7 +77,8 @@ class BatchObservation:
     ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen and ``decided_at_ms`` that of the decision
     (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
     ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source. ``misread``: the
-    rows were not read exactly once, as far as one can tell.
+    rows were not read exactly once, as far as one can tell. ``late_in_slack`` rows were not below the heartbeat, but
+    late for the slack buffer.
     """
 
     batch_id: int
@@ -83,6 +95,7 @@ class BatchObservation:
     began_ms: float | None = None
     took_ms: float = 0.0
     misread: bool = False
+    late_in_slack: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +121,8 @@ class BatchOutcome:
 class CompletenessTracker:
     """Controller and ledger of one promise in one query; no Spark, no clock, no I/O.
 
-    ``latest`` is the last outcome under a heartbeat. ``sample_cells`` asks for a sampled histogram in the next
+    ``latest`` is the last outcome under a heartbeat. ``unreported`` are the micro-batches
+    that are in no count yet. ``sample_cells`` asks for a sampled histogram in the next
     micro-batch. ``policy`` gives the heartbeat for a micro-batch that is planned later; None before the first rows.
     """
 
@@ -118,6 +132,7 @@ class CompletenessTracker:
     controller: DisorderController = field(init=False)
     ledger: Ledger = field(default_factory=Ledger)
     last_batch: int = -1
+    unreported: list[int] = field(default_factory=list)
     sample_cells: bool = False
     latest: BatchOutcome | None = None
     policy: Policy | None = None
@@ -144,27 +159,40 @@ class CompletenessTracker:
             self.last_batch = snapshot["batch"]
             self._waited_row_ms, self._waited_rows = snapshot["waited_row_ms"], snapshot["waited_rows"]
             self._source_names = {int(number): name for number, name in snapshot.get("source_names", {}).items()}
+            self.unreported = list(snapshot.get("unreported", []))
         if offset.ledger is not None and offset.batch > self.last_batch:
             self.ledger = Ledger.from_json(offset.ledger)
             self.last_batch = offset.batch
         if offset.heartbeat_ms is not None:
             self.controller.raise_to(offset.heartbeat_ms)
-        unreported = next_batch - self.last_batch - 1
-        if unreported > 0:
-            self.ledger += Ledger(unreported_batches=unreported)
+        self._miss_until(next_batch)
+
+    def _miss_until(self, batch_id: int) -> None:
+        """Note that the micro-batches before this one have been committed, and that nothing is known of them."""
+        missed = range(self.last_batch + 1, batch_id)
+        self.unreported += missed
+        self.ledger += Ledger(unreported_batches=len(missed))
+        self.last_batch = max(self.last_batch, batch_id - 1)
+
+    def on_recount(self, batch_id: int, counted: Ledger) -> None:
+        """Add the rows of a micro-batch that was unreported."""
+        if batch_id in self.unreported:
+            self.unreported.remove(batch_id)
+            self.ledger += counted - Ledger(unreported_batches=1)
 
     def on_batch(self, observed: BatchObservation) -> BatchOutcome | None:
         """Learn from a committed micro-batch and decide the next heartbeat; None for a repeated batch."""
         if observed.batch_id <= self.last_batch:
             return None
         cells, rows = observed.cells, observed.cells.rows
+        self._miss_until(observed.batch_id)  # Spark drops events that it cannot deliver in time
         self.last_batch = observed.batch_id
         self._state_rows = observed.state_rows
         if len(self._source_names) < _MOST_NAMES:
             self._source_names |= observed.source_names
         self._coarse_event_times |= cells.unplaced > 0 and rows >= _COARSE_FROM_ROWS
         self.sample_cells = cells.can_be_sampled and not self.spec.numeric_order and not self._coarse_event_times
-        late = 0 if observed.heartbeat_ms is None else cells.below
+        late = observed.late_in_slack + (0 if observed.heartbeat_ms is None else cells.below)
         if observed.heartbeat_ms is not None:
             self.controller.raise_to(observed.heartbeat_ms)
         self.ledger += Ledger(rows - late, late, invalid=cells.invalid, misread_batches=int(observed.misread))
@@ -194,6 +222,7 @@ class CompletenessTracker:
     def skip_batch(self, batch_id: int) -> None:
         """Count a committed micro-batch as unreported: its rows were not judged by this query's heartbeat."""
         if batch_id > self.last_batch:
+            self._miss_until(batch_id)
             self.last_batch = batch_id
             self.ledger += Ledger(unreported_batches=1)
 
@@ -203,14 +232,14 @@ class CompletenessTracker:
         """Move the clock and learn from the rows; the cause of the decision, their lateness, the slowest sources.
 
         Before the first report there is no reference, and rows are measured from their own arrivals. That lateness is
-        at least the effective one. An order number has no arrival of its own, so its first batch teaches only the
-        clock.
+        at least the effective one. An order number has no arrival of its own, and a slack buffer needs the values
+        themselves, so their first batch teaches only the clock.
         """
         before_ms = None if math.isnan(self._clock_ms) else self._clock_ms
         self._clock_ms = observed.clock_ms if math.isnan(self._clock_ms) else max(observed.clock_ms, self._clock_ms)
         self._clock_reported_at_ms = observed.reported_at_ms
         self._live_clock.observe(self._clock_ms, observed.reported_at_ms, observed.took_ms)
-        if observed.reference_ms is None and self.spec.numeric_order:
+        if observed.reference_ms is None and (self.spec.numeric_order or self.spec.slack_by_row):
             self.policy = Policy(self._clock_ms, observed.reported_at_ms, self.controller.heartbeat)
             return "first batch", None, ()
         cells = observed.cells
@@ -242,6 +271,7 @@ class CompletenessTracker:
                 decided_at=observed.decided_at_ms,
                 began=observed.began_ms,
                 late=late,
+                wall=observed.reported_at_ms if self.spec.numeric_order else None,
             )
         )
         return self._decide(self._clock_ms, 0.0 if self.spec.numeric_order else self._live_clock.reach)
@@ -332,4 +362,5 @@ class CompletenessTracker:
             "waited_row_ms": self._waited_row_ms,
             "waited_rows": self._waited_rows,
             "source_names": self._source_names,
+            "unreported": self.unreported,
         }

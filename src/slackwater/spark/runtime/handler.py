@@ -120,6 +120,13 @@ class PromiseHandler(ABC, Generic[Spec]):
         """A query has stopped or failed."""
         return
 
+    def await_recounts(self, query_id: str, timeout_s: float) -> None:
+        """Return once what was not reported is counted again as far as possible, or after the timeout.
+
+        This is called without the lock.
+        """
+        return
+
     @abstractmethod
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
         """A report for each promise of the query, also before the first micro-batch of a run that goes on."""

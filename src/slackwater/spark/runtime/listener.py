@@ -26,7 +26,7 @@ from slackwater.spark.runtime.java_names import remember_java_names
 from slackwater.spark.runtime.progress import parse_ms
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.recorder import SeriesRecorder
-from slackwater.spark.runtime.starting import process_failure
+from slackwater.spark.runtime.starting import start_failure
 from slackwater.watching.series import Kind, ResultRows
 
 _log = logging.getLogger("slackwater")
@@ -46,6 +46,7 @@ class PromiseListener(StreamingQueryListener):
         self._handlers: list[PromiseHandler[Any]] = []
         self._recorder = SeriesRecorder()
         self._started: set[str] = set()
+        self._ended: set[str] = set()
         self._handled_batch: dict[str, int] = {}
         self._changed = threading.Condition()
 
@@ -79,10 +80,17 @@ class PromiseListener(StreamingQueryListener):
             self._recorder.add_results(promise, results)
 
     def wait_for_batch(self, query_id: str, batch: int, timeout_s: float) -> None:
-        """Return once every handler has dealt with the batch, or after the timeout."""
+        """Return once every handler has dealt with the batch and has counted what it missed, or after the timeout."""
         with self._changed:
             if query_id in self._started:
                 self._changed.wait_for(lambda: self._handled_batch.get(query_id, -1) >= batch, timeout_s)
+        for handler in list(self._handlers):
+            handler.await_recounts(query_id, timeout_s)
+
+    def wait_for_end(self, query_id: str, timeout_s: float) -> None:
+        """Return once the end of the query has been dealt with, or after the timeout."""
+        with self._changed:
+            self._changed.wait_for(lambda: query_id in self._ended, timeout_s)
 
     def reports(self, query_id: str) -> Reports:
         """The reports of a query's promises by kind; empty if it makes none."""
@@ -96,6 +104,7 @@ class PromiseListener(StreamingQueryListener):
         query_id = str(event.id)
         with self._changed:
             self._started.add(query_id)
+            self._ended.discard(query_id)
             self._handled_batch.pop(query_id, None)
             self._recorder.forget(query_id)
             for handler in self._handlers:
@@ -130,13 +139,15 @@ class PromiseListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         query_id = str(event.id)
-        explained = process_failure(event.exception)
+        explained = start_failure(event.exception)
         if explained is not None:
             _log.error("query %s: %s", query_id, explained)
         with self._changed:
             self._recorder.on_ended(query_id, event.exception)
             for handler in self._handlers:
                 handler.on_ended(query_id)
+            self._ended.add(query_id)
+            self._changed.notify_all()
 
 
 _LISTENERS: WeakKeyDictionary[SparkSession, PromiseListener] = WeakKeyDictionary()

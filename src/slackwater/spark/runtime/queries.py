@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 
@@ -23,3 +25,11 @@ class RunningQueries:
         except Exception:
             return False
         return bool(status.get("isTriggerActive") and status.get("isDataAvailable"))
+
+    def checkpoint_of(self, query_id: str) -> str | None:
+        """The folder of the query's checkpoint; None where Spark does not say (Spark Connect)."""
+        try:
+            query: Any = self._streams.get(query_id)
+            return str(query._jsq.streamingQuery().resolvedCheckpointRoot())
+        except Exception:
+            return None

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.types import StructType, TimestampType
 
 RESULTS_PREFIX = "slackwater-results:"
+SLACK_PREFIX = "slackwater-slack:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,18 @@ def observe_packed(packed_rows: DataFrame, name: str) -> DataFrame:
         F.max("end_us").alias("end_us"),
         F.max("start_us").alias("start_us"),
     )
+
+
+def observe_slack(packed_rows: DataFrame, name: str) -> DataFrame:
+    """Packed results without the counts of the slack buffer, which are observed as ``slackwater-slack:<name>``."""
+    observed = packed_rows.observe(SLACK_PREFIX + name, F.sum("late").alias("late"), F.max("held").alias("held"))
+    return observed.where("results IS NOT NULL")
+
+
+def late_in_slack(progress: StreamingQueryProgress, name: str) -> int:
+    """How many rows the slack buffer of a promise judged late."""
+    observed = progress.observedMetrics.get(SLACK_PREFIX + name)
+    return 0 if observed is None else observed.asDict()["late"] or 0
 
 
 def results_of(progress: StreamingQueryProgress, name: str) -> Results:

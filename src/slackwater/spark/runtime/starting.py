@@ -1,4 +1,4 @@
-"""The start of a query whose source runs in a Python process, on a machine that is too busy to start one in time."""
+"""The start of a query whose heartbeats come from a Python process, and why it fails."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.errors import QueryFailed
 
-_SPARK_SAYS = "Python worker failed to connect back"
+_NO_PROCESS = "Python worker failed to connect back"
+_REAL_TIME = "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"
 _TRIES = 3
 _POLL_S = 0.1
 
 
-def process_failure(message: str | None) -> QueryFailed | None:
-    """An explanation if this is the message of a query that ended because a source's process did not start in time."""
-    if message is None or _SPARK_SAYS not in message:
-        return None
-    return QueryFailed(
-        "start-timed-out",
-        "Spark gave up on the Python process of a source: it did not connect within ten seconds, which no setting "
-        "changes, so the driver's machine is too busy. The checkpoint is as it was",
-        "start the query again; start several queries one after the other, or give the driver more processors",
-    )
+def start_failure(message: str | None) -> QueryFailed | None:
+    """An explanation of the message with which a query ended at its start; None if it is of another kind."""
+    if message is not None and _NO_PROCESS in message:
+        return QueryFailed(
+            "start-timed-out",
+            "Spark gave up on the Python process of a source: it did not connect within ten seconds, which no setting "
+            "changes, so the driver's machine is too busy. The checkpoint is as it was",
+            "start the query again; start several queries one after the other, or give the driver more processors",
+        )
+    if message is not None and _REAL_TIME in message:
+        return QueryFailed(
+            "real-time-mode",
+            "real-time mode reads no Python source, and the heartbeats of a promise come from one",
+            "use trigger(processingTime=…) or trigger(availableNow=True)",
+        )
+    return None
 
 
 def start_with_retries(writer: DataStreamWriter) -> StreamingQuery:
@@ -46,4 +53,4 @@ def _failed_to_start(query: StreamingQuery) -> bool:
         if query.lastProgress is not None or status["isDataAvailable"] or status["message"].startswith("Waiting"):
             return False
         time.sleep(_POLL_S)
-    return query.exception() is not None and process_failure(str(query.exception())) is not None
+    return query.exception() is not None and _NO_PROCESS in str(query.exception())

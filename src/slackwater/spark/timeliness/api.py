@@ -75,13 +75,16 @@ def with_max_delay(
     cells = [] if utility is None else [cell_column(utility).alias(UTILITY)]
     marked = events.select("*", *cells, shed_row(events.sparkSession, spec.mailbox).alias(SHED))
     # A file without a line has no ratio: nothing is shed.
-    ratio, now_us = F.coalesce(F.col(SHED)[Shed.RATIO], F.lit(0.0)), F.col(SHED)[Shed.NOW_US]
+    ratio, now_us = F.coalesce(F.get(SHED, Shed.RATIO), F.lit(0.0)), F.get(SHED, Shed.NOW_US)
     marked = marked.select("*", F.when(ratio > 0, _coin(now_us)).otherwise(F.lit(1.0)).alias(COIN))
     chance, counted = ratio, []
     if utility is not None:
         cell = F.col(UTILITY)
         by_utility = shed_chance(cell, F.col(SHED))
-        chance, counted = F.when(ratio > 0, by_utility).otherwise(F.lit(0.0)), [count_cells(cell).alias("utilities")]
+        chance, counted = (
+            F.when(ratio > 0, by_utility).otherwise(F.lit(0.0)),
+            [count_cells(cell).alias("utilities")],
+        )
     keep = F.col(COIN) >= chance
     arrival_us = F.lit(None).cast("bigint") if arrival is None else F.unix_micros(F.col(quoted(arrival)))
     plausible = keep & (arrival_us <= now_us + DAY_US)

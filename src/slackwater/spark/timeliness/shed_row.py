@@ -29,7 +29,8 @@ def shed_row(spark: SparkSession, mailbox: Mailbox) -> Column:
     The driver is asked for it where that is possible. Where it is not, every micro-batch reads the promise's file,
     which needs a job. It is an array for the same reason as the control row of a completeness promise.
     """
-    numbers = F.split("value", " ").cast("array<double>")
+    # A damaged file must not fail the query: what is no number is null, and with a null nothing is shed.
+    numbers = F.split("value", " ").try_cast("array<double>")
     if asks_driver(spark):
         return line_frame(spark, partial(_text_for, mailbox)).select(numbers).scalar()
     now = F.unix_micros(F.current_timestamp()).cast("double")

@@ -14,8 +14,9 @@ def state_identity(plan: Plan) -> dict[str, str]:
     shape, window = plan.shape, plan.window
     assert shape is not None
     clause = Window(window.range, window.slide, window.landmark, plan.attribute, window.per)
-    return {
+    identity = {
         "the window": print_clause(clause),
         "GROUP BY": ", ".join(shape.keys) or "nothing",
         "the aggregates": ", ".join(aggregate.plain for aggregate in plan.aggregates) or "none",
     }
+    return identity | {"SLACK in rows": "a buffer"} if plan.slack_by_row else identity

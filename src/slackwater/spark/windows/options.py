@@ -63,6 +63,9 @@ class QueryOptions:
         self._refuse("deferral", "on a query without WITHIN")
         if plan.window.delay_ms is None:
             self._refuse("law", "without DELAY")
+        other = self.method is not None and Method.of(self.method).name != plan.method
+        if plan.window.heartbeat is not None and other:
+            self._refuse("method", "with HEARTBEAT: the heartbeats of the stream itself count")
         if plan.path is Path.NATIVE:
             self._refuse("shards", "on windows with SLIDE, which Spark aggregates itself")
         elif plan.path is Path.ROWS:

@@ -28,7 +28,7 @@ from slackwater.plan.aggregates import column_of
 from slackwater.spark.completeness.heartbeat_stream import with_heartbeat_rows
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.number_time import edge_sql, origin_of
-from slackwater.spark.runtime.results import observe_packed, observe_results
+from slackwater.spark.runtime.results import observe_packed, observe_results, observe_slack
 from slackwater.spark.runtime.sharding import shard_keys
 from slackwater.spark.runtime.types import type_text
 from slackwater.spark.runtime.views import sql_over
@@ -39,7 +39,7 @@ from slackwater.spark.windows.plain_types import PlainTypes, plain_types
 from slackwater.spark.worker.columns import EVENT_US, HEARTBEAT_US
 from slackwater.spark.worker.packed_rows import PACKED_SCHEMA, RESULTS_SCHEMA, results_unpacker, rows_packer
 from slackwater.spark.worker.settle import settle_worker
-from slackwater.spark.worker.shard_step import ShardState, advance_shard
+from slackwater.spark.worker.shard_step import ShardState, Slack, advance_shard
 from slackwater.units import MS_US
 
 _STATE = StructType([StructField(name, StringType()) for name in ShardState._fields])
@@ -54,7 +54,10 @@ def ordered_windows(
     group = group_key(plan, [type_text(kind) for kind in types.keys])
     window = _window_spec(spark, plan)
     packed = _packed(plan, rows_on_time(observed), group, window, shard_keys(shards if plan.sharded else 1), promise)
-    results = _advanced(packed, window, len(_inputs(plan)), with_edges=plan.measure is Measure.TIME)
+    slack = _slack(plan)
+    results = _advanced(packed, window, len(_inputs(plan)), plan.measure is Measure.TIME, slack)
+    if slack is not None:
+        results = observe_slack(results, promise.name)
     if plan.shape.having is None:
         results = observe_packed(results, promise.name)
     lowered = _lowered(plan, _unpacked(results, window, group), group, types)
@@ -73,7 +76,8 @@ def _packed(
     """The rows, packed by shard, and the heartbeat for every shard."""
     require_slackwater_on_workers(on_time.sparkSession)
     # The task that reads the rows reduces them to panes if the window takes panes, so little travels and waits.
-    reduce = partial(panes_of, window) if takes_panes(window) else None
+    # A slack buffer needs the rows themselves.
+    reduce = partial(panes_of, window) if takes_panes(window) and not plan.slack_by_row else None
     rows = _operator_rows(plan, on_time, group)
     packed = rows.mapInArrow(rows_packer(shards, window.grouped, reduce), PACKED_SCHEMA)
     identity = state_identity(plan) | {"shards": str(len(shards))}
@@ -88,13 +92,21 @@ def _for_shards(shards: list[int], beats: DataFrame, heartbeat_us: Column) -> Da
     return beats.select("time", shard.alias("shard"), heartbeat_us.alias("first"), "rows")
 
 
-def _advanced(packed: DataFrame, window: WindowSpec, columns: int, *, with_edges: bool) -> DataFrame:
+def _slack(plan: Plan) -> Slack | None:
+    """SLACK in rows, where the operator judges row by row."""
+    if not plan.slack_by_row:
+        return None
+    assert plan.window.slack is not None
+    return Slack(int(plan.window.slack.amount), plan.window.arrival is not None)
+
+
+def _advanced(packed: DataFrame, window: WindowSpec, columns: int, with_edges: bool, slack: Slack | None) -> DataFrame:
     """The packed results of every shard."""
 
     # The closure must not refer to the plan, which would be pickled with it.
     def advance(_key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         settle_worker()
-        return advance_shard(window, columns, frames, state, with_edges=with_edges)
+        return advance_shard(window, columns, frames, state, with_edges=with_edges, slack=slack)
 
     by_shard = packed.drop("time").groupBy("shard")
     return by_shard.applyInPandasWithState(advance, RESULTS_SCHEMA, _STATE, "append", GroupStateTimeout.NoTimeout)
@@ -120,6 +132,9 @@ def _operator_rows(plan: Plan, on_time: DataFrame, group: GroupKey) -> DataFrame
     shape = plan.shape
     assert shape is not None
     inputs = [f"{value} AS input_{i}" for i, value in enumerate(_inputs(plan))]
+    if plan.slack_by_row and plan.window.arrival is not None:
+        arrival = f"{quoted(shape.alias)}.{quoted(plan.window.arrival)}"
+        inputs.append(f"CAST(unix_micros({arrival}) AS double) AS arrival")  # exact until the year 2255
     selected = ", ".join([f"{quoted(shape.alias)}.{EVENT_US} AS at", f"{group.encode} AS key", *inputs])
     return sql_over(on_time, lambda view: shape.selecting(selected, view))
 
@@ -177,9 +192,11 @@ def _checked_types(plan: Plan, rows: DataFrame) -> PlainTypes:
     types = plain_types(plan, rows)
     for kind, aggregate in zip(types.aggregates, plan.aggregates, strict=True):
         if not isinstance(kind, NumericType):
+            where = "SLACK in rows takes" if plan.slack_by_row else "windows without SLIDE take"
+            remedy = "write SLACK as a time" if plan.slack_by_row else "add SLIDE"
             raise InvalidStream(
                 "not-a-number",
-                f"{aggregate.sql} is a {kind.simpleString()}, and windows without SLIDE take numbers",
-                "add SLIDE, or turn it into a number",
+                f"{aggregate.sql} is a {kind.simpleString()}, and {where} numbers",
+                f"{remedy}, or turn it into a number",
             )
     return types

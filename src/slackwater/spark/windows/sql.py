@@ -158,6 +158,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         location=options.location,
         numeric_order=numeric_order,
         scans=None if plan.window.heartbeat is not None else 2 if plan.late is Late.ROWS else 1,
+        slack_by_row=plan.slack_by_row,
     )
 
 

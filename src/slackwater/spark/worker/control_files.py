@@ -19,14 +19,15 @@ class ControlFiles:
         """Put a line in force."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(epoch)
-        if not path.exists() or path.read_text() != line.text():
+        if not path.exists() or path.read_text(errors="replace") != line.text():
             replace(path, line.text())
 
     def read(self, epoch: str) -> ControlLine | None:
-        """The line of an epoch; None if no reader has written one here."""
+        """The line of an epoch; None if no reader has written one here, or if it is damaged."""
         try:
-            return ControlLine.parse(self._path(epoch).read_text().splitlines()[0])
-        except FileNotFoundError:
+            text = self._path(epoch).read_text(errors="replace")
+            return ControlLine.parse(text) if len(text) == len(ControlLine().text()) else None
+        except (FileNotFoundError, ValueError, TypeError):
             return None
 
     def has(self, epoch: str) -> bool:

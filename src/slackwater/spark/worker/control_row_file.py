@@ -34,13 +34,13 @@ class ControlRowFile:
     def create(self) -> None:
         """Make sure that there is a row; one of another length is of an older version."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if not self.path.exists() or len(self.path.read_text()) != len(ControlLine().text()):
+        if not self.path.exists() or len(self.path.read_text(errors="replace")) != len(ControlLine().text()):
             replace(self.path, ControlLine().text())
 
     def write(self, line: ControlLine) -> None:
         """Put a line in force; refuses if another query runs under the promise."""
         self._hold()
-        if not self.path.exists() or self.path.read_text() != line.text():
+        if not self.path.exists() or self.path.read_text(errors="replace") != line.text():
             replace(self.path, line.text())
 
     def restore(self, line: ControlLine) -> None:

@@ -6,7 +6,6 @@ and nothing else, so every file is replaced atomically. No two queries write the
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from slackwater.control.policy import Policy
 from slackwater.spark.worker.atomic_files import replace
+from slackwater.spark.worker.checked_json import checked_json, read_checked_json
 from slackwater.spark.worker.control_files import ControlFiles
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.storage import LocalStorage, Storage
@@ -110,10 +110,13 @@ class Mailbox:
     def read_shed_row(self) -> str | None:
         """The shed row in force; None if there is none with all its numbers."""
         try:
-            row = self.shed_path.read_text()
-        except FileNotFoundError:
+            row = self.shed_path.read_text(errors="replace")
+            ratio, cell, keep_ratio, least_ratio = row.split()
+            shares = float(ratio), float(keep_ratio), float(least_ratio)
+            int(cell)
+        except (FileNotFoundError, ValueError):
             return None
-        return row if len(row.split()) == 4 else None
+        return row if all(0.0 <= share <= 1.0 for share in shares) and shares[0] < 1.0 else None
 
     def write_target(self, max_delay_s: float | None) -> None:
         """Change the target of a timeliness promise; None returns to the one in the query."""
@@ -127,27 +130,25 @@ class Mailbox:
     def publish(self, epoch: str, policy: Policy | None, sample_cells: bool, state: dict[str, Any]) -> None:
         """Offer a policy to the heartbeat reader of one query, with the query's checkpoint state."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        replace(self._offer_path(epoch), json.dumps(Offer(epoch, policy, sample_cells, state).as_json()))
+        replace(self._offer_path(epoch), checked_json(Offer(epoch, policy, sample_cells, state).as_json()))
 
     def read_offer(self, epoch: str) -> Offer | None:
-        """What ``publish`` offered the query last; None if nothing was."""
+        """What ``publish`` offered the query last; None if nothing was, or if it is damaged."""
         try:
-            return Offer.from_json(epoch, json.loads(self._offer_path(epoch).read_text()))
-        except FileNotFoundError:
+            values = read_checked_json(self._offer_path(epoch).read_text(errors="replace"))
+            return None if values is None else Offer.from_json(epoch, values)
+        except (FileNotFoundError, KeyError, TypeError):
             return None
 
     def write_snapshot(self, query_id: str, snapshot: dict[str, Any]) -> None:
         """Keep what the controller of one query has learned."""
-        self.storage.write(_snapshot_name(query_id), json.dumps(snapshot))
+        self.storage.write(_snapshot_name(query_id), checked_json(snapshot))
 
     def read_snapshot(self, query_id: str) -> dict[str, Any] | None:
         """What ``write_snapshot`` kept; None if it is missing or damaged."""
         text = self.storage.read(_snapshot_name(query_id))
-        try:
-            snapshot = None if text is None else json.loads(text)
-        except json.JSONDecodeError:
-            return None
-        return snapshot if isinstance(snapshot, dict) else None
+        snapshot = None if text is None else read_checked_json(text)
+        return snapshot if snapshot is not None and isinstance(snapshot.get("batch"), int) else None
 
     def _offer_path(self, epoch: str) -> Path:
         return self.folder / f"heartbeat-{epoch}.json"

@@ -23,6 +23,7 @@ from slackwater.spark.worker.state_text import as_text, from_text
 
 PACKED_SCHEMA = "time timestamp, shard int, first bigint, rows string"
 RESULTS = {"results": "binary", "count": "bigint", "start_us": "bigint", "end_us": "bigint"}
+RESULTS |= {"late": "bigint", "held": "bigint"}  # of the slack buffer, in a row without results
 RESULTS_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in RESULTS.items())
 _ARROW_SCHEMA = pa.schema(
     {"time": pa.timestamp("us", tz="UTC"), "shard": pa.int32(), "first": pa.int64(), "rows": pa.string()}

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from slackwater.control.disorder.protocol import UNKNOWN, Floats, Ints, from_json, to_json
+from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.registry import register
 from slackwater.control.disorder.support.recent import RecentBatches
 from slackwater.control.disorder.support.row_method import RowMethod
@@ -24,9 +24,10 @@ BACK_RATIO = 0.1
 class MeanDistance(RowMethod):
     """The heartbeat is μ − d + offset: μ is the mean of recent values, d the largest distance from it seen so far.
 
-    It works on any ordered attribute. With a drop ratio above 0 the offset is adjusted every ``period_ms``, or every
-    ``period_rows`` rows without a clock. It moves back by ``back_ratio``·d if too many rows were dropped, in total or
-    since the last adjustment, and forward by ``forward_ratio``·d otherwise. (The paper gives no step sizes.)
+    It works on any ordered attribute. With a drop ratio above 0 the offset is adjusted every ``period_ms`` (on Spark
+    also where the attribute is a number), or every ``period_rows`` rows in the laboratory without a clock. It moves
+    back by ``back_ratio``·d if too many rows were dropped, in total or since the last adjustment, and forward by
+    ``forward_ratio``·d otherwise. (The paper gives no step sizes.)
 
     Costs the last ``window_rows`` values. A single extreme value makes d large for good; only the offset compensates
     for it, slowly.
@@ -39,6 +40,7 @@ class MeanDistance(RowMethod):
     """
 
     name: ClassVar[str] = "mean-distance"
+    without_clock: ClassVar[frozenset[str]] = frozenset({"period_rows"})
 
     def __init__(
         self,
@@ -71,6 +73,11 @@ class MeanDistance(RowMethod):
         self._adjusted_rows = 0
         self._adjusted_late = 0
         self._highest_heartbeat = UNKNOWN
+        self._wall: float | None = None
+
+    def observe(self, batch: Batch) -> None:
+        self._wall = batch.wall
+        super().observe(batch)
 
     def _rows(self, values: Floats, reference: Floats, late: int | None, heartbeats: list[float] | None) -> None:
         means = self._running_means(values)
@@ -96,7 +103,7 @@ class MeanDistance(RowMethod):
         moments = self._recent.add(values, weights, clock, self._window_rows)
         self._mean = moments.mean
         self._distance = max(self._distance, float(np.abs(values - self._mean).max()))
-        self._count(int(weights.sum()), late, clock)
+        self._count(int(weights.sum()), late, clock if self._wall is None else self._wall)
 
     def _running_means(self, values: Floats) -> Floats:
         """μ after each row, over the last ``window_rows`` rows."""

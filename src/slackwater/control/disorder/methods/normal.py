@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import inspect
 import math
 from collections import deque
 from typing import Any, ClassVar, Literal
@@ -13,7 +14,6 @@ from slackwater.control.disorder.methods.adaptive_max_delay import AdaptiveMaxDe
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats, Ints, from_json, to_json
 from slackwater.control.disorder.registry import register
 from slackwater.control.disorder.support.normal_model import LEAST_ROWS, critical_point, rows_to_hold
-from slackwater.control.disorder.support.recent import RecentBatches
 from slackwater.control.disorder.support.row_method import RowMethod
 from slackwater.control.disorder.support.top_rows import TopRows
 from slackwater.errors import InvalidOption
@@ -26,6 +26,7 @@ SAMPLES = 100
 MOST_ROWS = 1_000_000
 FALLBACK_RATIO = 0.001  # Kim 2012, §3.2: D ≤ 0.1 %
 HIGH_RATE_PER_S = 100.0  # Kim 2012, above Eq. (12)
+_RESERVOIR_TURNS = 20  # a row survives that many rounds of replacements with a chance of e to the power −20
 
 
 @register
@@ -35,7 +36,8 @@ class Normal(RowMethod):
     - ``estimate_every`` is P_e, ``sample_every`` is P_s and ``samples`` is M of the paper, all in rows. If fewer than
       P_e rows arrive per second, n is estimated every second.
     - ``equation`` selects Eq. (11) or (12) for n; "auto" uses (12) above 100 rows per second.
-    - ``reservoir`` draws the sample with a biased reservoir, seeded with ``seed``, instead of the latest rows.
+    - ``reservoir`` draws the sample with a biased reservoir instead of the latest rows. ``seed`` seeds it, and on Spark
+      also the choice of the sampled rows, as the order of rows within a micro-batch is unknown there.
     - ``fallback`` uses ``adaptive-max-delay`` instead if D ≤ 0.1 %, as the paper does.
 
     There is no heartbeat before the first estimate. Costs a heap of n values. The method assumes normal delays:
@@ -75,10 +77,14 @@ class Normal(RowMethod):
         self._estimate_every, self._sample_every, self._samples = estimate_every, sample_every, samples
         self._equation, self._reservoir, self._seed = equation, reservoir, seed
         self._z = critical_point(promise.drop_ratio)
+        if fallback and promise.drop_ratio <= FALLBACK_RATIO:
+            given: dict[str, Any] = {"estimate_every": estimate_every, "sample_every": sample_every, "samples": samples}
+            given |= {"equation": equation, "reservoir": reservoir, "seed": seed}
+            _refuse_without_model(given)
         self._fallback = AdaptiveMaxDelay(promise) if fallback and promise.drop_ratio <= FALLBACK_RATIO else None
         self._buffer: list[float] = []
         self._top = TopRows()
-        self._recent = RecentBatches()
+        self._clock = UNKNOWN
         self._sample: deque[tuple[float, float, int]] = deque(maxlen=samples)
         self._count = 0
         self._size: float = math.inf
@@ -141,13 +147,36 @@ class Normal(RowMethod):
         self._set_size(float(delays.std()), max(at - oldest[1], 0.0) / rows)  # Algorithm 1, line (3)
 
     def _cells(self, values: Floats, weights: Ints, clock: float, late: int) -> None:
-        moments = self._recent.add(clock - values, weights, clock, self._samples * self._sample_every)
-        if moments.rows >= LEAST_ROWS:
-            self._set_size(moments.sd, moments.span / moments.rows)
+        rows = int(weights.sum())
+        before, self._clock = self._clock, clock
+        self._sample_cells(clock - values, weights, clock if before == UNKNOWN else before, clock)
+        self._count += rows
+        if self._estimated_at == UNKNOWN:
+            self._estimated_at = clock
+        by_rows = self._count // self._estimate_every > (self._count - rows) // self._estimate_every
+        by_time = clock - self._estimated_at >= SECOND_MS and self._interval * self._estimate_every > SECOND_MS
+        first = self._size == math.inf and len(self._sample) >= LEAST_ROWS
+        if (by_rows or by_time or first) and len(self._sample) > 1:
+            self._estimate_from_sample(clock, self._count)
+            self._estimated_at = clock
         keep = MOST_ROWS if self._size == math.inf else int(self._size)
         self._top.add(values, weights, keep)
         if self._size < math.inf:
             self._earliest = max(self._earliest, self._top.nth(keep))
+
+    def _sample_cells(self, delays: Floats, weights: Ints, before: float, clock: float) -> None:
+        """Sample every P_s-th row of a batch whose order is unknown: as many of its rows, drawn at random."""
+        rows, period = int(weights.sum()), self._sample_every
+        numbers = np.arange(-(-self._count // period) * period, self._count + rows, period)
+        # Older ones would be replaced: certainly by the latest M, nearly so in a reservoir.
+        numbers = numbers[-self._samples * (_RESERVOIR_TURNS if self._reservoir else 1) :]
+        if not len(numbers):
+            return
+        draw = np.random.default_rng([self._seed, self._count])
+        chosen = draw.choice(len(delays), len(numbers), p=weights / rows)
+        arrivals = before + (clock - before) * (numbers - self._count + 1) / rows
+        for delay, at, number in zip(delays[chosen].tolist(), arrivals.tolist(), numbers.tolist(), strict=True):
+            self._take_sample(delay, at, number)
 
     def _set_size(self, sd: float, interval: float) -> None:
         self._interval = interval
@@ -164,7 +193,7 @@ class Normal(RowMethod):
         return {
             "buffer": list(self._buffer),
             "top": self._top.snapshot(),
-            "recent": self._recent.snapshot(),
+            "clock": to_json(self._clock),
             "sample": [list(entry) for entry in self._sample],
             "count": self._count,
             "size": None if self._size == math.inf else self._size,
@@ -181,9 +210,20 @@ class Normal(RowMethod):
         self._buffer = list(snapshot["buffer"])
         heapq.heapify(self._buffer)
         self._top.resume(snapshot["top"])
-        self._recent.resume(snapshot["recent"])
+        self._clock = from_json(snapshot.get("clock"))
         self._sample = deque(((d, at, int(c)) for d, at, c in snapshot["sample"]), maxlen=self._samples)
         self._count, self._interval = snapshot["count"], snapshot["interval"]
         self._size = math.inf if snapshot["size"] is None else snapshot["size"]
         self._earliest, self._front = from_json(snapshot["earliest"]), from_json(snapshot["front"])
         self._estimated_at = from_json(snapshot["estimated_at"])
+
+
+def _refuse_without_model(given: dict[str, Any]) -> None:
+    """Refuse options of the model where ``adaptive-max-delay`` runs instead of it."""
+    for option, value in given.items():
+        if value != inspect.signature(Normal).parameters[option].default:
+            raise InvalidOption(
+                "option-not-used",
+                f"{option}={value!r} has no effect at a drop ratio of 0.1% or less, where adaptive-max-delay runs",
+                "add fallback=False",
+            )

@@ -1,0 +1,52 @@
+"""Writes docs/usages.md from the tests that check a usage: ``python scripts/usages.py``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+PAGE = REPOSITORY / "docs" / "usages.md"
+TESTS = ("test_several_queries", "test_usages", "test_usage_two_applications", "test_recount")
+"""Modules of tests/spark, in the order of the table."""
+HEAD = """\
+# Usages
+
+What holds for each way to use a promise, and the test that checks it. The tests run on real Spark; `make test` runs
+them, and `make test-all` those marked †. What is refused is refused with an error that says what to do, before a row is
+lost.
+
+| usage | what holds | test |
+|---|---|---|
+"""
+FOOT = """
+Not tested: `transformWithStateInPandas` (its state server needs protobuf, which is not installed with Slackwater)
+and Delta tables (there is no Delta for Spark 4.3 yet). `with_max_delay` alone does not compare its counts with the
+sources: its ledger says nothing about a `foreachBatch` that reads a batch twice.
+"""
+
+
+def page() -> str:
+    """The text of docs/usages.md."""
+    rows = [row for module in TESTS for row in _rows(module)]
+    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows) + FOOT
+
+
+def _rows(module: str) -> Iterator[tuple[str, str, str]]:
+    """Usage, what holds, and test, for each decorated test of a module."""
+    tree = ast.parse((REPOSITORY / "tests" / "spark" / f"{module}.py").read_text())
+    whole_module = any("pytest.mark.full" in ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign))
+    for test in tree.body:
+        if not isinstance(test, ast.FunctionDef):
+            continue
+        marks = "".join(ast.unparse(decorator) for decorator in test.decorator_list)
+        full = " †" if whole_module or "pytest.mark.full" in marks else ""
+        for call in test.decorator_list:
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "usage":
+                what, holds = (ast.literal_eval(argument) for argument in call.args)
+                yield what, holds, f"`{module}.py::{test.name}`{full}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

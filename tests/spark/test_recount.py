@@ -1,0 +1,94 @@
+"""Micro-batches that were committed but not reported are counted again: the ledger has no hole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import slackwater as sw
+from slackwater.control.ledger import Ledger
+from slackwater.spark.completeness.handler import CompletenessHandler
+from tests.helpers.controllers import Trailing
+from tests.helpers.harness import FileStream, batches, promise_of, settle, start
+from tests.helpers.judged import late_ids
+from tests.helpers.usages import usage
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
+MADE = batches(seed=5, count=6)
+for made in MADE:
+    made[7]["ts"] = None
+ROWS = sum(map(len, MADE))
+VALID = [[row for row in made if row["ts"] is not None] for made in MADE]
+
+
+def promised(stream: FileStream, name: str, events: DataFrame | None = None, **options: Any) -> DataFrame:
+    method = sw.Method(Trailing.name, wait_ms=3000.0)
+    read = stream.read_stream() if events is None else events
+    return sw.with_drop_ratio(read, "ts", "5%", arrival="arrived", name=name, method=method, **options)
+
+
+@contextmanager
+def unreported(lost: set[int]) -> Iterator[None]:
+    """Lose the reports of some micro-batches, as a crash between the commit and the report does."""
+    handle = CompletenessHandler.on_progress
+    handler: Any = CompletenessHandler
+
+    def on_progress(self: Any, progress: Any) -> Any:
+        return [] if progress.batchId in lost else handle(self, progress)
+
+    handler.on_progress = on_progress
+    try:
+        yield
+    finally:
+        handler.on_progress = handle
+
+
+def run(make: Any, folder: Path, stream: FileStream, made: list[Any], lost: set[int]) -> tuple[Ledger, list[Any]]:
+    """Run until all rows are read; what the ledger says, and the progress of the run."""
+    with unreported(lost):
+        query = start(make(), folder)
+        for batch in made:
+            stream.put(batch)
+            settle(query)
+        ledger, progress = promise_of(query).ledger, query.recentProgress
+        query.stop()
+    return ledger, progress
+
+
+@usage(
+    "a crash between the commit of a micro-batch and its report",
+    "right: the next run counts its rows again, and the ledger is exact",
+)
+def test_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    """The last micro-batches of the first run are in no report; the second run counts them, by their own heartbeat."""
+    stream = FileStream(spark, tmp_path / "in")
+    first, before = run(lambda: promised(stream, "recounted"), tmp_path, stream, MADE[:4], set(range(4, 100)))
+    assert first.input < 4 * len(MADE[0])
+    second, after = run(lambda: promised(stream, "recounted"), tmp_path, stream, MADE[4:], set())
+    late = len(late_ids(before + after, VALID, stateless=True))
+    assert late and second == Ledger(on_time=ROWS - late - len(MADE), late=late, invalid=len(MADE))
+    assert second.exact
+
+
+def test_a_report_that_is_lost_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    ledger, progress = run(lambda: promised(stream, "lost-once"), tmp_path, stream, MADE, {3, 4})
+    late = len(late_ids(progress, VALID, stateless=True))
+    assert late and ledger == Ledger(on_time=ROWS - late - len(MADE), late=late, invalid=len(MADE))
+
+
+def test_what_cannot_be_told_again_stays_uncounted(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    drawn = stream.read_stream().where(F.rand(1) < 2)
+    ledger, _ = run(lambda: promised(stream, "drawn", drawn), tmp_path, stream, MADE, {3})
+    assert not ledger.exact and ledger.unreported_batches == 1
+    assert "[batch-not-counted] batch 3" in caplog.text and "[batch-not-repeatable]" in caplog.text
+    assert [query for query in spark.streams.active if query.isActive] == []
