@@ -82,7 +82,7 @@ def with_max_delay(
         cell = F.col(UTILITY)
         by_utility = shed_chance(cell, F.col(SHED))
         chance, counted = (
-            F.when(ratio > 0, F.coalesce(by_utility, F.lit(0.0))).otherwise(F.lit(0.0)),
+            F.when(ratio > 0, by_utility).otherwise(F.lit(0.0)),
             [count_cells(cell).alias("utilities")],
         )
     keep = F.col(COIN) >= chance

@@ -47,6 +47,5 @@ def count_cells(cell: Column) -> Column:
 
 def shed_chance(cell: Column, shed: Column) -> Column:
     """The probability that a row is shed, under the threshold in the shed row."""
-    at_threshold, below = F.lit(1.0) - F.get(shed, Shed.KEEP), F.lit(1.0) - F.get(shed, Shed.LEAST)
-    threshold = F.get(shed, Shed.CELL)
-    return F.when(cell > threshold, 0.0).when(cell == threshold, at_threshold).otherwise(below)
+    at_threshold, below = F.lit(1.0) - shed[Shed.KEEP], F.lit(1.0) - shed[Shed.LEAST]
+    return F.when(cell > shed[Shed.CELL], 0.0).when(cell == shed[Shed.CELL], at_threshold).otherwise(below)

@@ -17,6 +17,7 @@ from slackwater.plan import Catalog, Path, Plan, make_plan
 from slackwater.plan.names import table_name
 from slackwater.plan.shape import template_without_window
 from slackwater.spark.completeness.observation import observed_events, promised_events
+from slackwater.spark.completeness.open_windows import WindowGrid
 from slackwater.spark.completeness.promise import default_method, new_promise, with_session_waits
 from slackwater.spark.completeness.source_heartbeats import with_source_heartbeats
 from slackwater.spark.completeness.tracker import CompletenessSpec
@@ -157,6 +158,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         method=_method(plan, events.sparkSession, options),
         location=options.location,
         numeric_order=numeric_order,
+        grid=WindowGrid.of(plan),
         scans=None if plan.window.heartbeat is not None else 2 if plan.late is Late.ROWS else 1,
         slack_by_row=plan.slack_by_row,
     )
