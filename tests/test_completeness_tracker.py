@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,11 @@ from hypothesis import strategies as st
 from slackwater.control.choice import Method
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
+from slackwater.spark.completeness.batches import BatchObservation
 from slackwater.spark.completeness.histogram import INVALID_CELL, Cells, decode_cells
-from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
+from slackwater.spark.completeness.lateness import LatenessHistory
+from slackwater.spark.completeness.open_windows import OpenRows, WindowGrid
+from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
 
@@ -29,7 +33,8 @@ def spec(**promise: float) -> CompletenessSpec:
 
 def cells(margins_ms: list[float], invalid: int = 0) -> Cells:
     margins = np.array(margins_ms) * 1000
-    return Cells(margins, np.ones(len(margins), dtype=np.int64), None, int((margins < 0).sum()), invalid)
+    counts, newest_us = np.ones(len(margins), dtype=np.int64), float(margins.max(initial=-np.inf))
+    return Cells(margins, counts, None, int((margins < 0).sum()), invalid, newest_us=newest_us)
 
 
 def report(
@@ -265,3 +270,125 @@ def test_the_offset_of_a_number_is_refreshed_by_the_clock() -> None:
     every_second, every_tenth = offsets(1000.0), offsets(100.0)
     assert len(set(every_second)) == 21
     assert len(set(every_tenth)) == 3 and every_tenth[9] == 0.0 < every_tenth[10]
+
+
+WINDOWS = WindowGrid(10_000.0, 10_000.0)
+
+
+def test_the_end_of_a_stream_closes_the_windows_of_all_its_rows() -> None:
+    tracker = CompletenessTracker(dataclasses.replace(spec(), grid=WINDOWS), "q", "e")
+    tracker.on_batch(report(0, [-50.0, 700.0, 12_345.0]))
+    ledger, newest_ms = tracker.ledger, NOW_MS + 12_345.0
+    tracker.end_stream()
+    assert tracker.heartbeat_ms is not None and tracker.policy is not None
+    assert newest_ms + 10_000.0 < tracker.heartbeat_ms < newest_ms + 10_100.0
+    tracker.on_idle(NOW_MS + 3_600_000.0)
+    assert tracker.policy.heartbeat_at(NOW_MS + 3_600_000.0) == tracker.heartbeat_ms, "it stands, whatever the time is"
+    outcome = tracker.on_batch(report(1, [], heartbeat_ms=tracker.heartbeat_ms))
+    assert outcome is not None
+    assert (outcome.cause, outcome.wait_ms, outcome.open_rows) == ("the stream has ended", None, 0)
+    assert tracker.ledger == ledger
+
+
+def test_a_stream_without_rows_has_no_end() -> None:
+    tracker = CompletenessTracker(spec(), "q", "e")
+    tracker.on_batch(report(0, []))
+    tracker.end_stream()
+    assert (tracker.heartbeat_ms, tracker.policy) == (None, None)
+
+
+def test_a_restart_knows_where_the_stream_ends_and_what_is_open() -> None:
+    tracker = CompletenessTracker(dataclasses.replace(spec(), grid=WINDOWS), "q", "e")
+    tracker.on_batch(report(0, [0.0, 12_345.0]))
+    again = CompletenessTracker(tracker.spec, "q", "e")
+    again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=1)
+    assert again.open_rows == 2
+    again.end_stream()
+    tracker.end_stream()
+    assert again.heartbeat_ms == tracker.heartbeat_ms is not None
+
+
+@given(
+    st.sampled_from([(10, 10), (10, 5), (15, 10), (60, 1)]),
+    st.lists(st.integers(0, 200_000), min_size=1, max_size=30),
+    st.integers(1, 250_000),
+)
+def test_open_rows_are_those_in_windows_above_the_heartbeat(
+    window: tuple[int, int], events: list[int], heartbeat: int
+) -> None:
+    length, step = (1000 * part for part in window)
+    grid, rows = WindowGrid(float(length), float(step)), OpenRows()
+    rows.add(np.array(events, dtype=np.float64), np.ones(len(events), dtype=np.int64))
+    rows.forget_below(grid.open_from_ms(float(heartbeat)))
+    starts = {e: range(e // step * step, e - length, -step) for e in events}
+    assert rows.count == sum(any(start + length > heartbeat - 1 for start in starts[e]) for e in events)
+    open_windows = {s for e in events for s in starts[e] if s + length > heartbeat - 1}
+    possible = grid.open_windows(float(heartbeat), float(max(events)))
+    assert possible is not None and possible >= len(open_windows)
+    end = grid.end_of_stream_ms(float(max(events)))
+    assert grid.open_windows(end, float(max(events))) == 0
+
+
+def test_many_cells_are_merged_and_every_row_stays() -> None:
+    rows = OpenRows()
+    for start in range(0, 20_000, 500):
+        rows.add(np.arange(start, start + 500.0), np.full(500, 2))
+    assert rows.count == 40_000
+    widest = np.diff(rows._values).max()
+    rows.forget_below(10_000.0)
+    assert 20_000 - 2 * widest <= rows.count <= 20_000
+    values, counts = rows.snapshot()
+    assert len(values) == len(counts) <= 64 and sum(counts) == rows.count
+
+
+def test_the_highest_cell_bounds_the_newest_row() -> None:
+    cells = decode_cells([(5, 3), (-7, 2), (INVALID_CELL, 1)], with_sources=False)
+    assert cells.margins_us.max() < cells.newest_us and not cells.sampled
+    assert decode_cells([(-2, 1)], with_sources=False).newest_us < 0.0
+    assert decode_cells([(5, 3), *PROBES], with_sources=False).sampled
+
+
+def test_lateness_is_that_of_the_run_and_of_the_last_minutes_not_of_the_micro_batch() -> None:
+    """A micro-batch of a minute whose rows come within 0.3 s: behind its end they are half a minute in the median."""
+    tracker = CompletenessTracker(spec(), "q", "e")
+    behind_ms = -np.linspace(0.0, 60_000.0, 600)
+    for batch, late_ms in enumerate((300.0, 300.0, 40.0)):
+        cell = math.floor((late_ms * 1e3) ** 0.125 * 32)
+        observed = dataclasses.replace(
+            report(100 * batch, behind_ms.tolist()),
+            lateness=((cell, 600), (None, 2)),
+            began_ms=NOW_MS + 100_000.0 * batch - 60_000.0,
+            reported_at_ms=NOW_MS + 200_000.0 * batch,
+        )
+        outcome = tracker.on_batch(observed)
+    assert outcome is not None and outcome.lateness is not None
+    assert outcome.lateness.quantiles_ms[0] > 25_000.0 and outcome.span_ms == 60_000.0
+    assert outcome.run_lateness_ms is not None and outcome.recent_lateness_ms is not None
+    assert outcome.run_lateness_ms[1] == outcome.run_lateness_ms[2] == pytest.approx(300.0, rel=0.06)
+    assert outcome.run_lateness_ms[1] >= 300.0
+    assert outcome.recent_lateness_ms[0] == pytest.approx(40.0, rel=0.06), "the first is more than five minutes ago"
+    assert outcome.recent_lateness_ms[3] == outcome.run_lateness_ms[3]
+    again = CompletenessTracker(spec(), "q", "e")
+    again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=201)
+    assert again._lateness.run_ms() == tracker._lateness.run_ms()
+
+
+def test_without_arrivals_rows_are_as_late_as_their_micro_batch() -> None:
+    tracker = CompletenessTracker(spec(), "q", "e")
+    outcome = tracker.on_batch(report(0, [-2_000.0] * 9 + [-9_000.0]))
+    assert outcome is not None and outcome.recent_lateness_ms is not None
+    assert outcome.recent_lateness_ms[0] == pytest.approx(2_000.0, rel=0.05)
+    assert outcome.recent_lateness_ms[3] == pytest.approx(9_000.0, rel=0.05)
+    assert outcome.span_ms is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 50)), min_size=1, max_size=30))
+def test_the_lateness_of_the_last_minutes_forgets_the_rest(batches: list[tuple[int, int]]) -> None:
+    history, ordered = LatenessHistory(), sorted(batches)
+    for at_ms, cell in ordered:
+        history.add_cells(float(at_ms), [(cell, 1)])
+    kept = LatenessHistory()
+    for at_ms, cell in ordered:
+        if at_ms >= ordered[-1][0] - 300_000:
+            kept.add_cells(0.0, [(cell, 1)])
+    assert history.recent_ms() == kept.run_ms()

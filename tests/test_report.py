@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,8 +10,14 @@ import pytest
 from pyspark.sql.streaming.query import StreamingQuery
 
 from slackwater.errors import UnknownName
+from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.spark import report as report_module
-from slackwater.spark.report import report
+from slackwater.spark.report import Report, report
+from slackwater.spark.standing.report import PrecisionReport
+from slackwater.watching.point import Point
+from slackwater.watching.precision import PrecisionCounts
+from slackwater.watching.series import Series
+from tests.helpers.series import STANDING
 
 COMMITTED, IDLE = {"addBatch": 5, "triggerExecution": 9}, {"latestOffset": 2, "triggerExecution": 2}
 
@@ -35,5 +42,24 @@ def test_it_waits_for_a_committed_micro_batch(waited: list[Any]) -> None:
 
 @pytest.mark.parametrize("query", [query_of(), query_of((8, IDLE))])
 def test_it_does_not_wait_for_a_query_that_has_found_nothing(query: StreamingQuery, waited: list[Any]) -> None:
-    assert report(query).as_json()["ledger"]["input"] == 0
+    found = report(query)
+    assert found.as_json()["ledger"]["input"] == 0
+    assert (found.kept, found.as_json()["verdict"]) == (False, "nothing published yet")
+    assert str(found) == "nothing published yet: no micro-batch had rows"
     assert waited == []
+
+
+def test_a_standing_query_says_how_many_audits_and_counts_its_rows() -> None:
+    series = Series(STANDING)
+    assert PrecisionReport(series).verdict == "nothing published yet" and not PrecisionReport(series).kept
+    counts = ShardCounts(queries=10, evaluated=100, judged=500, hits=490, expected=450.0, audited=80.0, within=78.0)
+    counts = replace(counts, asked=72.0, audits=16, used=900, out_of_order=60, invalid=40)
+    counts = replace(counts, all_used=900, all_out_of_order=60, all_invalid=40)
+    made = PrecisionCounts().after(counts, whole=True)
+    series.add(Point(0.0, 0, made.ledger, precision=made))
+    found = PrecisionReport(series)
+    assert found.kept and found.as_json()["audits"] == 16
+    assert "97.5% of the time by 16 audits, 98% when next evaluated (kept)" in str(found)
+    whole = Report("q", precision=(found,))
+    assert whole.as_json()["ledger"]["input"] == 1_000
+    assert (whole.ledger.on_time, whole.ledger.late, whole.ledger.invalid) == (900, 60, 40)

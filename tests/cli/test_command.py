@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -115,3 +116,12 @@ def test_watch_once_prints_the_state_of_each_promise(tmp_path: Path) -> None:
     (promise,) = json.loads(result.output)
     assert promise["kept"] is True and promise["ledger"]["late"] == 20
     assert "KEPT" in CliRunner().invoke(cli.command, ["watch", str(tmp_path), "--once"]).output
+
+
+def test_watch_once_ends_with_1_while_nothing_is_published(tmp_path: Path) -> None:
+    from tests.helpers.series import ratio_point, ratio_writer
+
+    ratio_writer(tmp_path).add(dataclasses.replace(ratio_point(0), results=0))
+    result = CliRunner().invoke(cli.command, ["watch", str(tmp_path), "--once", "--json"])
+    (promise,) = json.loads(result.output)
+    assert (result.exit_code, promise["kept"], promise["verdict"]) == (1, None, "nothing published yet")

@@ -34,8 +34,12 @@ def ratio_point(batch: int, late: int = 5, cause: str = "quantile", step_ms: flo
         wait_ms=4000.0,
         mean_wait_ms=4000.0,
         lateness=Lateness.of(np.array([100.0, 900.0, 9000.0]), np.array([900, 95, 5])),
+        run_lateness_ms=(50.0, 80.0, 700.0, 8500.0),
+        recent_lateness_ms=(60.0, 90.0, 800.0, 8000.0),
+        span_ms=500.0,
         duration_s=0.5,
         state_rows=40,
+        open_rows=120,
         results=20 * count,
         late_panes=count,
         window_ms=(START_MS + batch * step_ms - 6000, START_MS + batch * step_ms - 5000),
@@ -62,7 +66,8 @@ def delay_point(batch: int, delay_s: float = 1.0, shed_ratio: float = 0.0) -> Po
 
 def standing_point(batch: int, within: float = 0.975, judged: int = 80) -> Point:
     """A micro-batch of a precision promise: of 1000 queries, 100 were evaluated and 10 are withheld."""
-    counts = ShardCounts(1000, 10, 100, 5, judged, round(0.9 * judged), 0.9 * judged, 400.0, 400.0 * within, 360.0)
+    hits = (judged, round(0.9 * judged), 0.9 * judged)
+    counts = ShardCounts(1000, 10, 100, 5, *hits, 400.0, 400.0 * within, 360.0, audits=10)
     standing = PrecisionCounts()
     for _ in range(batch + 1):
         standing = standing.after(counts, whole=True)

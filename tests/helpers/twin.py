@@ -18,10 +18,11 @@ from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.sim.streams.step import step
 from slackwater.sim.trace import Trace
+from slackwater.spark.completeness.batches import BatchObservation
 from slackwater.spark.completeness.control_row import Control
 from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.histogram import decode_cells
-from slackwater.spark.completeness.tracker import BatchObservation, CompletenessSpec, CompletenessTracker
+from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
 from slackwater.spark.worker.control_line import UNKNOWN_US
 from slackwater.spark.worker.mailbox import Mailbox
 from tests.helpers.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start

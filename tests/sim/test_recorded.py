@@ -81,3 +81,9 @@ def test_file_without_valid_rows_is_refused(tmp_path: Path) -> None:
     pd.DataFrame({"v": [np.nan, np.inf]}).to_parquet(tmp_path / "v.parquet")
     with pytest.raises(InvalidData, match="no-valid-rows"):
         read_recording(tmp_path / "v.parquet", "v")
+
+
+def test_a_compressed_csv_file(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv.gz"
+    pd.DataFrame({"ts": [1.0, 3.0, 2.0]}).to_csv(file, index=False)
+    assert read_recording(file, "ts").trace.values.tolist() == [1.0, 3.0, 2.0]

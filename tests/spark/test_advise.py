@@ -39,6 +39,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_data_may_be_compressed_a_folder_or_a_pattern(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+    table = pd.read_parquet(folder / "t.parquet")
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number, part in enumerate((table[:1_000], table[1_000:])):
+        part.to_json(parts / f"{number}.json.gz", orient="records", lines=True, date_format="iso")
+    for where in (str(parts), str(parts / "*.gz")):
+        assert advise(read_data(spark, where), "ts", "seen").rows == 4_000
+
+
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv"])
 def test_curve_is_the_clairvoyant_wait(spark: SparkSession, folder: Path, name: str) -> None:
     advice = advise(read_data(spark, str(folder / name)), "ts", "seen", 0.01, ["host"])
@@ -73,7 +83,10 @@ def test_bad_data_is_reported(spark: SparkSession, folder: Path) -> None:
         advise(data, "nothing", "seen")
     with pytest.raises(InvalidData, match="wrong-type.*'n' has type bigint"):
         advise(data, "n", "seen")
-    with pytest.raises(InvalidData, match="unreadable-file"):
+    with pytest.raises(InvalidData, match="no-such-file.*nowhere does not exist"):
         read_data(spark, str(folder / "nowhere"))
+    (folder / "broken.parquet").write_text("no Parquet")
+    with pytest.raises(InvalidData, match="unreadable-file"):
+        read_data(spark, str(folder / "broken.parquet"))
     with pytest.raises(InvalidData, match="no-valid-rows"):
         advise(data.where("ts IS NULL"), "ts", "seen")

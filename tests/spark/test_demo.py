@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from slackwater.spark.command.demo import PROMISED, SideBySide, demo_readings
+from slackwater.spark.command.comparison import PROMISED
+from slackwater.spark.command.demo import SideBySide, demo_readings
 from slackwater.spark.command.feed import Feed
 from slackwater.spark.worker.generator_source import Readings, read_batch
 

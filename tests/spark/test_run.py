@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -20,8 +21,20 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.cli import reconcile, run
-from slackwater.errors import InvalidData, InvalidOption, QueryFailed, QueryTextError, SlackwaterError
+from slackwater.errors import (
+    InvalidData,
+    InvalidOption,
+    PromiseConflict,
+    QueryFailed,
+    QueryTextError,
+    SlackwaterError,
+)
+from slackwater.files import claimed, is_unused
+from slackwater.language import parse
 from slackwater.spark.command import session
+from slackwater.spark.command.replay_source import ReplaySource
+from slackwater.spark.command.run_spec import RunSpec
+from slackwater.spark.command.sinks import Sink
 from tests.helpers.harness import SCHEMA, FileStream, batches, values
 from tests.helpers.standing import SCHEMA as PRICES
 from tests.helpers.standing import micro_batches, put_weights, truth
@@ -131,18 +144,129 @@ def test_folders_of_other_files(kind: str, spark: SparkSession, tmp_path: Path) 
     assert values(found.where(F.col("window_end") <= F.to_timestamp(F.lit(heartbeat)))) == exact(source, heartbeat)
 
 
+@pytest.mark.usefixtures("shared_session")
+def test_a_stream_that_ends_has_no_open_windows(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in cut_small(11)[:4]:
+        source.put(batch)
+    query = put(tmp_path, PROMISED.replace("SLACK 100 ms", "DRATIO 20%"))
+    options = ("--source", f"json:{source.folder}", "--schema", SCHEMA, "--json")
+    closed = invoke(run.command, query, *options, "--sink", f"parquet:{tmp_path / 'closed'}")
+    report = json.loads(closed.stdout.splitlines()[-1])
+    promise = report["completeness"][0]
+    assert (closed.exit_code, report["verdict"]) == (0, "kept"), closed.output
+    assert promise["open"] == {"rows": 0, "windows": None, "stream_ended": True}
+    merged = sw.reconcile(spark.read.parquet(str(tmp_path / "closed")))
+    everything = exact(source, "2100-01-01")
+    assert values(merged) == everything
+    assert promise["results"] >= len(everything) > 20
+
+    left_open = invoke(run.command, query, *options, "--sink", f"parquet:{tmp_path / 'open'}", "--no-flush")
+    unclosed = json.loads(left_open.stdout.splitlines()[-1])
+    assert unclosed["ledger"]["input"] == report["ledger"]["input"] == 96
+    (promise,) = unclosed["completeness"]
+    assert promise["results"] < len(everything) and promise["open"]["rows"] > 0 and promise["open"]["windows"] > 0
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_nothing_is_kept_while_nothing_is_published(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    source.put(batches(9, count=1)[0])
+    query = put(tmp_path, QUERY.format("WATTR ts ARRIVAL arrived DRATIO 1%"))
+    done = invoke(run.command, query, "--source", f"json:{source.folder}", "--schema", SCHEMA, "--no-flush")
+    assert done.exit_code == 1
+    assert "(nothing published yet)" in done.stderr
+    assert "published   0 results" in done.stderr and "still open  60 rows in" in done.stderr
+
+
+def recorded(source: FileStream, to: Path) -> Path:
+    """The rows of a stream as a Parquet file."""
+    source.read_batch().toPandas().to_parquet(to, coerce_timestamps="us", allow_truncated_timestamps=True)
+    return to
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_a_replay_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "in")
+    for batch in cut_small(12)[:4]:
+        source.put(batch)
+    file, query = recorded(source, tmp_path / "recorded.parquet"), put(tmp_path, PROMISED)
+    folders = ("--sink", f"parquet:{tmp_path / 'out'}", "--checkpoint", tmp_path / "checkpoint")
+
+    def stopped_after_the_first_part() -> None:
+        """The parts after the first one are due in some days."""
+        replay = ReplaySource.parse(f"{file}?every=4s&speed=0.00001x", None)
+        spec = RunSpec(
+            parse(PROMISED), "Sensors", replay, Sink.parse(f"parquet:{tmp_path / 'out'}"), checkpoint=Path(folders[3])
+        )
+        (tmp_path / "checkpoint" / "replay" / "rows").mkdir(parents=True)
+        made = replay.replay(spark, "arrived", tmp_path / "checkpoint" / "replay")
+        made._write(tmp_path / "checkpoint" / "replay" / "rows" / "00000.parquet", 0, made._cuts.ends[0], 0)
+        started = spec.start(spark, tmp_path, print)
+        started.query.processAllAvailable()
+        assert started.replay is not None and not started.replay.wait(0)
+        started.replay.stop()
+        started.query.stop()
+
+    stopped_after_the_first_part()
+    every = (run.command, query, "--source", f"replay:{file}?every=4s", *folders, "--json")
+    done = invoke(*every)
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert (report["ledger"]["input"], report["ledger"]["exact"]) == (96, True)
+    assert values(sw.reconcile(spark.read.parquet(str(tmp_path / "out")))) == exact(source, "2100-01-01")
+    again = json.loads(invoke(*every).stdout.splitlines()[-1])
+    assert again["ledger"] == report["ledger"], "everything was read"
+
+    other = put(tmp_path, PROMISED.replace("SLIDE 1 second", "SLIDE 2 seconds"))
+    refused = invoke(run.command, other, *every[2:])
+    assert isinstance(refused.exception, PromiseConflict) and refused.exception.condition == "other-query"
+    cut_otherwise = invoke(run.command, query, "--source", f"replay:{file}", *folders)
+    assert isinstance(cut_otherwise.exception, PromiseConflict)
+    assert cut_otherwise.exception.condition == "other-replay"
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_compressed_files_patterns_and_empty_files(spark: SparkSession, tmp_path: Path) -> None:
+    source = FileStream(spark, tmp_path / "made")
+    for batch in batches(9, count=2):
+        source.put(batch)
+    for day, file in enumerate(sorted(source.folder.iterdir())):
+        folder = tmp_path / "in" / f"day={day}"
+        folder.mkdir(parents=True)
+        (folder / "rows.json.gz").write_bytes(gzip.compress(file.read_bytes()))
+    (tmp_path / "in" / "day=0" / "empty.json").touch()
+    query = put(tmp_path, PROMISED)
+    everything = exact(source, "2100-01-01")
+    for number, where in enumerate(
+        (f"json:{tmp_path}/in/*", f"replay:{tmp_path}/in/*/*.gz", f"replay:{source.folder}")
+    ):
+        out = tmp_path / f"out{number}"
+        done = invoke(run.command, query, "--source", where, "--schema", SCHEMA, "--sink", f"parquet:{out}", "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout.splitlines()[-1])["ledger"]["input"] == 120
+        assert values(sw.reconcile(spark.read.parquet(str(out)))) == everything
+
+
+@pytest.mark.usefixtures("shared_session")
+def test_an_empty_folder_publishes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    done = invoke(run.command, put(tmp_path, PROMISED), "--source", f"json:{tmp_path / 'in'}", "--schema", SCHEMA)
+    assert (done.exit_code, done.stdout) == (1, ""), done.stderr
+    assert "nothing published yet" in done.stderr
+
+
 @pytest.mark.full
 @pytest.mark.usefixtures("shared_session")
 def test_replay_to_json_with_late_rows_apart(spark: SparkSession, tmp_path: Path) -> None:
     source = FileStream(spark, tmp_path / "in")
     for batch in cut_small(8):
         source.put(batch)
-    recorded = tmp_path / "recorded.parquet"
-    source.read_batch().toPandas().to_parquet(recorded, coerce_timestamps="us", allow_truncated_timestamps=True)
+    file = recorded(source, tmp_path / "recorded.parquet")
     done = invoke(
         run.command,
         put(tmp_path, PROMISED.replace("LATE PANES", "LATE ROWS")),
-        *("--source", f"replay:{recorded}", "--batches", 10, "--json"),
+        *("--source", f"replay:{file}", "--batches", 10, "--json"),
         *("--sink", f"json:{tmp_path / 'out'}", "--late-sink", f"parquet:{tmp_path / 'late'}"),
     )
     assert done.exit_code == 0, done.output
@@ -234,6 +358,44 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
     assert answers == {at: pytest.approx(means[at.tz_localize(None)], rel=1e-12) for at in answers}
 
 
+def test_what_is_wrong_is_named_without_spark(tmp_path: Path) -> None:
+    """A session that cannot start stands for Spark; pyspark is not even imported."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "broken.parquet").write_text("no Parquet")
+    query, taken = put(tmp_path, PROMISED), tmp_path / "taken"
+    pd.DataFrame({"ts": pd.to_datetime(["2026-01-01"]), "arrived": 1}).to_parquet(tmp_path / "r.parquet")
+    for options, condition in (
+        (("--source", f"parquet:{folder}"), "not-parquet"),
+        (("--source", f"replay:{folder}"), "not-parquet"),
+        (("--source", f"parquet:{taken}"), "no-such-folder"),
+        (("--source", f"replay:{tmp_path / 'r.parquet'}", "--sink", "parquet:/proc/out"), "not-writable"),
+        (("--source", f"replay:{tmp_path / 'r.parquet'}", "--event-time", "nothing"), "no-such-column"),
+        (("--source", f"replay:{tmp_path / 'r.parquet'}"), "wrong-arrival"),
+    ):
+        code = f"""
+import sys
+from click.testing import CliRunner
+from slackwater.cli import run
+done = CliRunner().invoke(run.command, {[str(query), *map(str, options)]!r})
+print(getattr(done.exception, "condition", done.output), "pyspark" in sys.modules)
+"""
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert ended.stdout.split() == [condition, "False"], options
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    with claimed(tmp_path / "out", "--sink"):
+        assert is_unused(tmp_path / "out")
+        done = invoke(
+            *(run.command, put(tmp_path, PROMISED), "--source", f"json:{tmp_path / 'in'}", "--schema", SCHEMA),
+            *("--sink", f"parquet:{tmp_path / 'out'}"),
+        )
+    assert isinstance(done.exception, InvalidOption) and done.exception.condition == "folder-in-use"
+    assert not list((tmp_path / "out").iterdir())
+
+
 @pytest.mark.usefixtures("shared_session")
 @pytest.mark.parametrize(
     ("text", "options", "kind", "condition"),
@@ -248,6 +410,13 @@ def test_a_standing_query_to_the_end_of_its_rows_and_on_from_there(spark: SparkS
         (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
         (PROMISED, ("--source", "replay:nowhere"), InvalidData, "no-such-file"),
         (PROMISED, ("--source", "generator:fast"), InvalidOption, "invalid-rate"),
+        (PROMISED, ("--source", f"json:{__file__}"), InvalidData, "no-such-folder"),
+        (PROMISED, ("--source", "json:nowhere/*"), InvalidData, "no-such-folder"),
+        (PROMISED, ("--sink", "parquet:/proc/out"), InvalidOption, "not-writable"),
+        (PROMISED, ("--late-sink", "json:/proc/late"), InvalidOption, "not-writable"),
+        (PROMISED, ("--checkpoint", f"{__file__}/checkpoint"), InvalidOption, "not-writable"),
+        (PROMISED, ("--seconds", "1", "--flush"), InvalidOption, "stopped-before-the-end"),
+        (PROMISED, ("--batches", "5"), InvalidOption, "option-not-used"),
     ],
 )
 def test_bad_input_is_refused_by_condition(

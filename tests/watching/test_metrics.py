@@ -51,7 +51,10 @@ def test_the_endpoint_serves_the_values_of_the_series() -> None:
     assert samples["slackwater_promise_kept", of] == 1.0
     assert samples["slackwater_wait_seconds", of] == 4.0
     assert samples["slackwater_rows_total", of | {("fate", "late")}] == 20
-    assert samples["slackwater_lateness_seconds", of | {("quantile", "1")}] == 9.0
+    assert samples["slackwater_lateness_seconds", of | {("quantile", "1")}] == 8.0
+    assert samples["slackwater_run_lateness_seconds", of | {("quantile", "1")}] == 8.5
+    assert samples["slackwater_behind_seconds", of | {("quantile", "1")}] == 9.0
+    assert samples["slackwater_batch_span_seconds", of] == 0.5
     assert samples["slackwater_shed_ratio", frozenset({("promise", "delay-1"), ("query", "peaks")})] == 0.25
     confidence = frozenset({("promise", "portfolios"), ("query", "peaks")})
     assert samples["slackwater_standing_evaluated_total", confidence] == 100

@@ -66,9 +66,31 @@ def test_the_verdict_has_a_word_an_amount_and_a_time() -> None:
     assert (state.word, state.margin, state.since_ms) == ("BROKEN", "10× what was promised", START_MS + 10_000)
 
 
+def test_without_a_result_no_promise_is_kept_but_it_may_be_broken() -> None:
+    series = Series(RATIO)
+    series.add(dataclasses.replace(ratio_point(0), results=0))
+    state = verdict(series)
+    assert (state.tone, state.word, state.margin, series.kept) == ("open", "NOTHING PUBLISHED YET", "", None)
+    series.add(ratio_point(1))
+    assert verdict(series).word == "KEPT"
+    broken = Series(RATIO)
+    broken.add(dataclasses.replace(ratio_point(0, late=50), results=0))
+    assert verdict(broken).word == "BROKEN"
+    uncounted = Series(RATIO)
+    uncounted.add(dataclasses.replace(ratio_point(0), results=None))
+    assert verdict(uncounted).word == "KEPT", "the sink does not count its results"
+
+
+def test_standing_queries_say_how_many_audits_and_what_became_of_their_rows() -> None:
+    series = Series(STANDING)
+    assert verdict(series).word == "NOTHING PUBLISHED YET"
+    series.add(standing_point(9))
+    assert verdict(series).realised == "within the bound 97.5% of the time by 100 audits"
+
+
 def test_a_delay_is_judged_by_its_mean_over_the_run() -> None:
     series = Series(DELAY)
-    assert verdict(series).word == "LEARNING"
+    assert verdict(series).word == "NOTHING PUBLISHED YET"
     series.add(delay_point(0, delay_s=1.5))
     assert verdict(series).word == "KEPT"
     series.add(delay_point(1, delay_s=2.5, shed_ratio=0.3))
@@ -186,9 +208,13 @@ def test_the_report_as_text_json_and_html() -> None:
     series = ratio_series(10)
     text = "\n".join(series_lines(series))
     assert "0.5% of 10,000 rows late" in text
-    assert "50% 100 ms, 90% 100 ms, 99% 900 ms, longest 9 s" in text
+    assert "50% 60 ms, 90% 90 ms, 99% 800 ms, longest 8 s in the last 5 min" in text
+    assert "50% 50 ms, 90% 80 ms, 99% 700 ms, longest 8.5 s over the run" in text
+    assert "micro-batch 500 ms of arrivals in the last one" in text
     assert "decisions   22:13:20 quantile, wait 4 s" in text
-    assert json.loads(json.dumps(series_json(series)))["lateness_ms"]["longest"] == 9000.0
+    values = json.loads(json.dumps(series_json(series)))
+    assert (values["lateness_ms"]["longest"], values["run_lateness_ms"]["longest"]) == (8000.0, 8500.0)
+    assert values["last_batch"]["span_ms"] == 500.0 and values["last_batch"]["behind_ms"]["longest"] == 9000.0
     page = report_html([series])
     assert "KEPT" in page and "<svg" in page and "DRATIO 1%" in page
     assert "http" not in page.replace("http://www.w3.org/", "").replace("http://purl.org/", "").replace(

@@ -5,16 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from slackwater.cli.progress import working
 from slackwater.extras import require
-from slackwater.spark.command.advise import Advice, advise, read_data
-from slackwater.spark.command.session import local_session
+from slackwater.files import common_format, is_remote, require_output_file
 from slackwater.units import duration_text, percent, ratio
+
+if TYPE_CHECKING:
+    from slackwater.spark.command.advise import Advice
 
 SHOWN_SOURCES = 15
 
@@ -32,7 +36,9 @@ SHOWN_SOURCES = 15
 def command(
     data: str, event_time: str, arrival: str, source: str | None, drop_ratio: str, as_json: bool, plot: Path | None
 ) -> None:
-    """Measure the wait that each drop ratio needs on DATA (Parquet file or directory, CSV, JSON lines).
+    """Measure the wait that each drop ratio needs on DATA: Parquet, CSV with a header, or JSON lines.
+
+    DATA is a file, a folder with files of one format, or a pattern such as 'in/*.json.gz'.
 
     Runs as a Spark batch job, so the data may be larger than memory. Prints the wait for each drop ratio, how the wait
     changed over time, clocks that look wrong, and a recommendation.
@@ -45,16 +51,22 @@ def command(
     promised = ratio(drop_ratio, option="--drop-ratio")
     if plot is not None:
         require("matplotlib", purpose="--plot")
+    require_output_file(plot, "--plot")
+    if not is_remote(data):
+        common_format(data, "")
+    from slackwater.spark.command.advise import advise, read_data  # imports pyspark
+    from slackwater.spark.command.session import local_session
+
     console = Console(stderr=as_json)
     sources = source.split(",") if source else []
-    with console.status("starting Spark …") as status, local_session("slackwater-advise") as spark:
+    with working("starting Spark …") as work, local_session("slackwater-advise") as spark:
         advice = advise(
             read_data(spark, data),
             event_time,
             arrival,
             promised,
             sources,
-            lambda stage: status.update(f"measuring: {stage} …"),
+            lambda stage: work.say(f"measuring: {stage} …"),
         )
     if plot is not None:
         from slackwater.cli.advise_plot import plot_advice

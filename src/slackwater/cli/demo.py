@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, Group, RenderableType
@@ -27,10 +27,12 @@ from slackwater.control.disorder import DEFAULT_METHOD
 from slackwater.control.ledger import Ledger
 from slackwater.errors import InvalidOption
 from slackwater.promises import Completeness
-from slackwater.spark.command.demo import PROMISED, SESSION, SideBySide, demo_readings
-from slackwater.spark.command.session import local_session
-from slackwater.spark.completeness.report import CompletenessReport
+from slackwater.spark.command.comparison import PROMISED
 from slackwater.units import duration_ms, percent, ratio
+
+if TYPE_CHECKING:
+    from slackwater.spark.command.demo import SideBySide
+    from slackwater.spark.completeness.report import CompletenessReport
 
 _MAX_GUESSES = 3
 _PATIENCE_S = 15.0
@@ -83,6 +85,9 @@ def command(
     """
     promised = Completeness(ratio(drop_ratio, option="--drop-ratio"))
     delays_ms = _delays_ms(guesses)
+    from slackwater.spark.command.demo import SESSION, SideBySide, demo_readings  # imports pyspark
+    from slackwater.spark.command.session import local_session
+
     console = Console(stderr=as_json)
     with (
         watched(console, watch_port, metrics_port),

@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from slackwater.cli.progress import unless_interrupted, working
 from slackwater.control.disorder import method_names
 from slackwater.errors import InvalidOption, UnknownName
 from slackwater.extras import require
+from slackwater.files import require_output_file
 from slackwater.sim.compare import NEEDS_PUNCTUATIONS, Cell, compare, methods_for
 from slackwater.sim.driver import Batches
 from slackwater.sim.recorded import Recording, read_recording
@@ -79,6 +81,7 @@ def command(
     """
     if plot is not None:
         require("matplotlib", purpose="--plot")
+    require_output_file(plot, "--plot")
     console = Console(stderr=as_json)
     recording = _recording(trace, event_time, arrival, source, heartbeat, generated)
     for note in recording.notes:
@@ -115,13 +118,19 @@ def _compare_all(
     """Compare every method at every drop ratio, with a progress bar."""
     cells: list[Cell] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=len(ratios) * len(methods))
-        for drop_ratio in ratios:
-            for method in methods:
-                progress.update(task, description=f"{method} at {percent(drop_ratio)}")
-                cells += compare(recording.trace, [method], [drop_ratio], batches)
-                progress.advance(task)
+    wanted = [(method, drop_ratio) for drop_ratio in ratios for method in methods]
+    with (
+        working("reading", spinner=False) as work,
+        Progress(*columns, console=console, transient=True) as progress,
+        unless_interrupted("the cells so far"),
+    ):
+        task = progress.add_task("", total=len(wanted))
+        for number, (method, drop_ratio) in enumerate(wanted, start=1):
+            what = f"{method} at {percent(drop_ratio)}"
+            progress.update(task, description=what)
+            work.say(f"{what}, {number} of {len(wanted)}")
+            cells += compare(recording.trace, [method], [drop_ratio], batches)
+            progress.advance(task)
     return cells
 
 

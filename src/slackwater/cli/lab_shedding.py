@@ -13,9 +13,11 @@ from rich.progress import Progress
 from rich.table import Table
 
 from slackwater import units
+from slackwater.cli.progress import unless_interrupted, working
 from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption
 from slackwater.extras import require
+from slackwater.files import require_output_file
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding.costs import constant_cost
 from slackwater.sim.shedding.microbatch import run_micro_batches
@@ -99,6 +101,7 @@ def command(
         make_law(name)
     if plot is not None:
         require("matplotlib", purpose="--plot")
+    require_output_file(plot, "--plot")
     promise = Timeliness.of(target_delay)
     cost_s = cost_per_row_s(capacity, cost, headroom)
     period_s = units.duration_ms(period, option="--period") / 1e3
@@ -126,8 +129,15 @@ def command(
     fixed_s = units.duration_ms(fixed_cost, option="--fixed-cost") / 1e3
     run_law = _queue_plant(setup) if plant == "queue" else _micro_batch_plant(setup, promise, fixed_s, cost_s)
     console = Console(stderr=as_json)
-    with Progress(console=console, transient=True) as progress:
-        outcomes = [run_law(name) for name in progress.track(names, description="laws")]
+    outcomes = []
+    with (
+        working("reading", spinner=False) as work,
+        Progress(console=console, transient=True) as progress,
+        unless_interrupted("the laws so far"),
+    ):
+        for number, name in enumerate(progress.track(names, description="laws"), start=1):
+            work.say(f"{name}, {number} of {len(names)} laws")
+            outcomes.append(run_law(name))
     if plot is not None:
         _plot(plot, outcomes, promise.max_delay_s)
     if as_json:

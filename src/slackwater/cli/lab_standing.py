@@ -14,9 +14,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from slackwater import units
+from slackwater.cli.progress import working
 from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD, deferral_method_names
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.extras import require
+from slackwater.files import require_output_file
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.queries import QuerySet
 from slackwater.promises import Precision
@@ -88,6 +90,7 @@ def command(
           --aggregate max --window 30ticks --confidence 90%
       slackwater lab standing prices.parquet --key symbol --event-time ts --value close --interrupt 2@10min
     """
+    require_output_file(Path("standing.png") if plot else None, "--plot")
     promises = [Precision.of(bound, level) for bound in within.split(",") for level in confidence.split(",")]
     try:
         rows = pd.read_parquet(values)
@@ -139,9 +142,16 @@ def _replay(
     if interrupt is not None:
         count, lasting_ms = _interruption(interrupt)
         replayed = standing.hide(table, count, lasting_ms, seed)
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
-    ) as progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with (
+        working("the true answers", spinner=False) as work,
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
+
+        def report(done: float) -> None:
+            progress.update(task, completed=done)
+            work.say(f"{100 * done:.0f}% of the ticks")
+
         task = progress.add_task("ticks", total=1.0)
         truth = standing.true_answers(table, queries, options)
         run = standing.run_standing(
@@ -151,8 +161,9 @@ def _replay(
             truth=truth,
             full=table if interrupt else None,
             seed=seed,
-            report=lambda done: progress.update(task, completed=done),
+            report=report,
         )
+        work.say("offline optimum")
         progress.update(task, description="offline optimum")
         return run, standing.optimal_evaluations(truth, queries)
 

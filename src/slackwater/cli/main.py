@@ -98,6 +98,9 @@ def _print_error(error: Exception) -> int:
     if type(error).__module__.startswith("pyspark.errors"):
         click.echo(f"slackwater: [spark] {(str(error).strip() or type(error).__name__).splitlines()[0]}", err=True)
         return 2 if type(error).__name__ in ("AnalysisException", "ParseException") else 1
+    if isinstance(error, OSError) and error.filename is not None:
+        click.echo(f"slackwater: [file-error] {error.filename}: {error.strerror}", err=True)
+        return 1
     line = (str(error).strip() or "no message").splitlines()[0]
     click.echo(f"slackwater: {type(error).__name__}: {line}", err=True)
     click.echo("This is a bug in Slackwater. Run `slackwater --debug …` for the traceback.", err=True)

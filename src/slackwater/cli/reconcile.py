@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
+from slackwater.cli.progress import working
 from slackwater.errors import InvalidOption
+from slackwater.files import require_output_folder
 
 
 @click.command("reconcile")
@@ -25,12 +26,12 @@ def command(published: Path, late: Path | None, out: Path | None, as_json: bool)
     """
     if out is not None and out.exists() and (out.is_file() or any(out.iterdir())):
         raise InvalidOption("out-in-use", f"--out {out} is not empty", "name another folder")
+    require_output_folder(out, "--out ")
     from slackwater.spark.command import session  # imports pyspark, so only after the options are checked
     from slackwater.spark.command.sinks import as_json_lines
     from slackwater.spark.windows.reconcile import read_published, reconcile
 
-    console = Console(stderr=True)
-    with console.status("starting Spark …"), session.local_session("slackwater-reconcile") as spark:
+    with working("starting Spark …"), session.local_session("slackwater-reconcile") as spark:
         on_time = read_published(spark, published)
         exact = reconcile(on_time, None if late is None else read_published(spark, late))
         ordered = exact.orderBy(*exact.columns[:3])

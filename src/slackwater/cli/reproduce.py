@@ -13,8 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from slackwater import papers
+from slackwater.cli.progress import unless_interrupted, working
 from slackwater.errors import UnknownName
 from slackwater.extras import require
+from slackwater.files import require_output_folder
 from slackwater.papers.reproduction import Claim, Paper
 
 
@@ -58,16 +60,23 @@ def command(paper: str, figures: tuple[str, ...], out: Path, as_json: bool) -> N
             raise UnknownName(
                 "unknown-figure", f"{paper} has no figure {figure!r}", f"use one of: {', '.join(chosen.experiments)}"
             )
+    require_output_folder(out, "--out ")
     folder = out / paper
     folder.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=as_json)
     claims: list[Claim] = []
-    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
+    with (
+        working(paper, spinner=False) as work,
+        Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress,
+        unless_interrupted("the claims so far"),
+    ):
         for figure in figures or chosen.experiments:
             task = progress.add_task(f"{paper} {figure}", total=1.0)
 
             def report(done: float, stage: str, task: object = task, figure: str = figure) -> None:
-                progress.update(task, completed=done, description=f"{paper} {figure}: {stage}")  # type: ignore[arg-type]
+                what = f"{paper} {figure}: {stage}"
+                progress.update(task, completed=done, description=what)  # type: ignore[arg-type]
+                work.say(f"{what}, {100 * done:.0f}%")
 
             claims += chosen.experiments[figure](folder, report)
             progress.update(task, completed=1.0, description=f"{paper} {figure}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from slackwater.cli.progress import working
 from slackwater.cli.query_file import read_query_file
 from slackwater.cli.stream_table import stream_table
 from slackwater.cli.watched import watch_options, watched
@@ -20,7 +20,9 @@ from slackwater.language import parse
 @click.option(
     "--source",
     required=True,
-    help="json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:ROWS_PER_SECOND, or replay:FILE (Parquet, by arrival).",
+    help="json:FOLDER, parquet:FOLDER or csv:FOLDER (or a pattern, such as 'parquet:in/day=*'); "
+    "generator:ROWS_PER_SECOND; or replay:FILE, recorded rows in the order of arrival ('replay:FILE?every=10s' cuts "
+    "them by time, 'replay:FILE?speed=60x' plays them at that speed).",
 )
 @click.option("--schema", help="Columns of json and csv files, such as 'ts TIMESTAMP, value DOUBLE'.")
 @click.option("--event-time", metavar="COL", help="Event-time column; needed if the query has no WATTR.")
@@ -45,7 +47,13 @@ from slackwater.language import parse
     "--seconds", type=click.FloatRange(0.1), help="Stop after this time.  [default: when the source has no more rows]"
 )
 @watch_options
-@click.option("--batches", type=click.IntRange(1), default=20, show_default=True, help="Micro-batches of a replay.")
+@click.option("--batches", type=click.IntRange(1), help="Micro-batches of a replay.  [default: 20]")
+@click.option(
+    "--flush/--no-flush",
+    default=None,
+    help="Close the windows that are open when the source has no more rows.  [default: flush, but not a folder that is "
+    "read with --checkpoint or --seconds]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print results and report as JSON lines.")
 @click.pass_context
 def command(
@@ -63,9 +71,10 @@ def command(
     late_sink: str | None,
     checkpoint: Path | None,
     seconds: float | None,
-    batches: int,
+    batches: int | None,
     watch_port: int | None,
     metrics_port: int | None,
+    flush: bool | None,
     as_json: bool,
 ) -> None:
     """Run the query in FILE on a local Spark and report its promise.
@@ -87,9 +96,7 @@ def command(
       slackwater run worth.sql --source replay:prices.parquet --table Holdings=parquet:holdings --value price
     """
     query = parse(read_query_file(file))
-    from slackwater.spark.command import session  # imports pyspark, so only after the query text is checked
     from slackwater.spark.command.run_spec import RunSpec
-    from slackwater.spark.command.runner import run_until_done
     from slackwater.spark.command.sinks import Sink
     from slackwater.spark.command.sources import Source
     from slackwater.spark.command.tables import static_tables
@@ -109,27 +116,30 @@ def command(
         law=law,
         checkpoint=checkpoint,
         limit_s=seconds,
+        flush=flush,
     )
     spec.check()
+    from slackwater.spark.command import session
+    from slackwater.spark.command.runner import run_until_done  # imports pyspark, so only when everything is right
+
     console = Console(stderr=True)
-    status = console.status("starting Spark …")
-    started = time.monotonic()
+    with (
+        spec.claimed(),
+        watched(console, watch_port, metrics_port),
+        working("starting Spark …") as work,
+        session.local_session("slackwater-run") as spark,
+    ):
 
-    def print_plan(plan: str) -> None:
-        status.stop()
-        console.print(plan, highlight=False, markup=False, soft_wrap=True)
-        status.start()
+        def print_plan(plan: str) -> None:
+            with work.pause():
+                console.print(plan, highlight=False, markup=False, soft_wrap=True)
 
-    def emit(line: str) -> None:
-        status.stop()
-        click.echo(line)
-        status.start()
+        def emit(line: str) -> None:
+            with work.pause():
+                click.echo(line)
 
-    def update_status(progress: str) -> None:
-        status.update(f"{progress}, {time.monotonic() - started:.0f} s")
-
-    with watched(console, watch_port, metrics_port), status, session.local_session("slackwater-run") as spark:
-        outcome = run_until_done(spark, spec, emit=emit, on_plan=print_plan, on_progress=update_status, as_json=as_json)
+        work.say("starting the query …")
+        outcome = run_until_done(spark, spec, emit=emit, on_plan=print_plan, on_progress=work.say, as_json=as_json)
     if as_json:
         click.echo(json.dumps({**outcome.report.as_json(), "interrupted": outcome.interrupted}))
     else:

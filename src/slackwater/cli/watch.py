@@ -40,7 +40,11 @@ from slackwater.watching.verdict import clock_text, verdict
     metavar="PORT",
     help=f"Also serve Prometheus metrics on this port (usually {DEFAULT_METRICS_PORT}).",
 )
-@click.option("--once", is_flag=True, help="Print the state of the promises and exit: 1 if one is broken.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Print the state of the promises and exit: 1 if one is broken or has published nothing, or its query failed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Like --once, as JSON on standard output.")
 @click.pass_context
 def command(
@@ -73,7 +77,7 @@ def command(
     if once or as_json:
         found = SeriesFinder(folders).find()
         _print_series(found, as_json)
-        ctx.exit(1 if any(series.kept is False for series in found) else 0)
+        ctx.exit(1 if any(_has_failed(series) for series in found) else 0)
     require("bokeh", "tornado", "prometheus_client", purpose="slackwater watch")
     from slackwater.watching.metrics_server import MetricsServer
     from slackwater.watching.page_server import PageServer
@@ -93,6 +97,12 @@ def command(
                 time.sleep(3600)
 
 
+def _has_failed(series: Series) -> bool:
+    """Whether a promise is broken, its query failed, or it has published nothing."""
+    failed = series.ended is not None and series.ended.startswith("failed")
+    return failed or series.kept is False or (series.kept is None and series.published is False)
+
+
 def _print_series(found: list[Series], as_json: bool) -> None:
     if as_json:
         click.echo(
@@ -102,6 +112,7 @@ def _print_series(found: list[Series], as_json: bool) -> None:
                         "query": s.about.query,
                         "promise": s.about.promise,
                         "kept": s.kept,
+                        "verdict": verdict(s).word.lower(),
                         "ended": s.ended,
                         "ledger": s.ledger.as_json(),
                         "recent": series_json(s),

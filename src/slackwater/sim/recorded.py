@@ -13,6 +13,7 @@ import pyarrow.lib as arrow
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidData
+from slackwater.files import format_of
 from slackwater.sim.trace import Trace
 from slackwater.units import SECOND_MS
 
@@ -97,10 +98,10 @@ def read_columns(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
     """Read the named columns of a Parquet file, a directory of Parquet files, or a CSV file."""
     if not path.exists():
         raise InvalidData("no-such-file", f"{path} does not exist", "give a Parquet or CSV file")
-    is_csv = path.suffix.lower() in (".csv", ".txt", ".tsv")
+    is_csv = format_of(path) == "csv"  # which may be compressed
     try:
         if is_csv:
-            separator = "\t" if path.suffix.lower() == ".tsv" else ","
+            separator = "\t" if ".tsv" in path.name.lower() else ","
             present = list(pd.read_csv(path, nrows=0, sep=separator).columns)
             _check_columns(path, wanted, present)
             return pd.read_csv(path, usecols=list(dict.fromkeys(wanted)), sep=separator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from slackwater.spark.runtime.handler import PromiseReport
 from slackwater.spark.runtime.listener import reports_of, wait_for_batch
 from slackwater.spark.standing.report import PrecisionReport
 from slackwater.spark.timeliness.report import TimelinessReport
+from slackwater.watching.verdict import NOTHING_PUBLISHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,15 @@ class Report:
 
     @property
     def kept(self) -> bool:
-        """Whether every promise is kept so far."""
-        return all(promise.kept for promise in self._promises)
+        """Whether every promise is kept so far. A query that has published nothing keeps none."""
+        return bool(self._promises) and all(promise.kept for promise in self._promises)
+
+    @property
+    def verdict(self) -> str:
+        """``kept``, ``broken`` or ``nothing published yet``, over all promises."""
+        if any(promise.verdict == "broken" for promise in self._promises):
+            return "broken"
+        return "kept" if self.kept else NOTHING_PUBLISHED
 
     @property
     def _promises(self) -> list[PromiseReport]:
@@ -38,10 +47,14 @@ class Report:
 
     @property
     def ledger(self) -> Ledger:
-        """What became of every row that the query read; shed rows are judged by no other promise."""
+        """What became of every row that the query read; shed rows are judged by no other promise.
+
+        A standing query without DRATIO counts its rows itself: a row out of order is late.
+        """
         shed = Ledger(shed=sum(promise.ledger.shed for promise in self.timeliness))
         total = shed if self.completeness else Ledger()
-        for promise in self.completeness or self.timeliness:
+        counted: Sequence[PromiseReport] = self.completeness or self.timeliness or self.precision
+        for promise in counted:
             total += promise.ledger
         return total
 
@@ -50,6 +63,7 @@ class Report:
         return {
             "query_id": self.query_id,
             "kept": self.kept,
+            "verdict": self.verdict,
             "ledger": self.ledger.as_json(),
             "completeness": [promise.as_json() for promise in self.completeness],
             "timeliness": [promise.as_json() for promise in self.timeliness],
@@ -57,7 +71,7 @@ class Report:
         }
 
     def __str__(self) -> str:
-        return "\n".join(str(promise) for promise in self._promises)
+        return "\n".join(str(promise) for promise in self._promises) or f"{NOTHING_PUBLISHED}: no micro-batch had rows"
 
     __repr__ = __str__
 

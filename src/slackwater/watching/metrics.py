@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -74,10 +74,21 @@ def _rows_by_fate(series: Series) -> Samples:
 
 
 def _lateness(series: Series) -> Samples:
-    lateness = series.latest("lateness")
-    if lateness is not None:
-        for quantile, behind_ms in zip(QUANTILES, lateness.quantiles_ms, strict=True):
-            yield (f"{quantile:g}",), behind_ms / 1e3
+    return _by_quantile(series.recent_lateness_ms())
+
+
+def _run_lateness(series: Series) -> Samples:
+    return _by_quantile(series.latest("run_lateness_ms"))
+
+
+def _behind(series: Series) -> Samples:
+    behind = series.latest("lateness")
+    return _by_quantile(None if behind is None else behind.quantiles_ms)
+
+
+def _by_quantile(quantiles_ms: Sequence[float] | None) -> Samples:
+    for quantile, value_ms in zip(QUANTILES, quantiles_ms or (), strict=False):
+        yield (f"{quantile:g}",), value_ms / 1e3
 
 
 def _sources(series: Series) -> Samples:
@@ -93,7 +104,7 @@ def _normality(series: Series) -> Samples:
 MEASURES = (
     Measure(
         "slackwater_promise_kept",
-        "1 while the promise is kept over the run, else 0",
+        "1 while the promise is kept over the run, 0 if it is broken; absent while nothing is published",
         "gauge",
         _single(lambda s: s.kept),
     ),
@@ -150,10 +161,30 @@ MEASURES = (
     ),
     Measure(
         "slackwater_lateness_seconds",
-        "How far the rows of the last micro-batch were behind the arrival clock, by quantile",
+        "Arrival - event time of the rows of the last five minutes, by quantile",
         "gauge",
         _lateness,
         "quantile",
+    ),
+    Measure(
+        "slackwater_run_lateness_seconds",
+        "Arrival - event time of the rows of the run, by quantile",
+        "gauge",
+        _run_lateness,
+        "quantile",
+    ),
+    Measure(
+        "slackwater_behind_seconds",
+        "How far the rows of the last micro-batch were behind the arrival clock at its end, by quantile",
+        "gauge",
+        _behind,
+        "quantile",
+    ),
+    Measure(
+        "slackwater_batch_span_seconds",
+        "Time from the first to the last arrival in the last micro-batch, which adds to the wait",
+        "gauge",
+        _latest("span_ms", 1e-3),
     ),
     Measure(
         "slackwater_source_behind_seconds",
@@ -184,6 +215,13 @@ MEASURES = (
     Measure("slackwater_batch_duration_seconds", "Duration of the last micro-batch", "gauge", _latest("duration_s")),
     Measure("slackwater_state_rows", "Rows in Spark's state stores", "gauge", _latest("state_rows")),
     Measure("slackwater_results", "Results published", "counter", _latest("results")),
+    Measure(
+        "slackwater_published",
+        "1 once a result was published, else 0; absent where nobody counts results",
+        "gauge",
+        _single(lambda s: s.published),
+    ),
+    Measure("slackwater_open_rows", "Rows in windows that are still open", "gauge", _latest("open_rows")),
     Measure("slackwater_late_panes", "Late panes published", "counter", _latest("late_panes")),
     Measure("slackwater_standing_queries", "Standing queries", "gauge", _precision(lambda p: p.queries)),
     Measure(

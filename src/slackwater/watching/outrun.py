@@ -32,10 +32,11 @@ def outrun(series: Series) -> str | None:
             f"rows come later than learned: {percent(recent.drop_ratio)} of the last 5 min were late,"
             f" {percent(about.promised)} is promised; {remedy}"
         )
-    wait_ms, lateness = series.latest("wait_ms"), series.latest("lateness")
-    if about.numeric_order or wait_ms is None or lateness is None or series.ledger.drop_ratio <= about.promised:
+    wait_ms, lateness_ms = series.latest("wait_ms"), series.recent_lateness_ms()
+    if about.numeric_order or wait_ms is None or lateness_ms is None or series.ledger.drop_ratio <= about.promised:
         return None
-    usual_ms = lateness.quantiles_ms[QUANTILES.index(0.99)]
+    # A row is behind the clock by its lateness and by its time in the micro-batch.
+    usual_ms = lateness_ms[QUANTILES.index(0.99)] + (series.latest("span_ms") or 0.0)
     if wait_ms > max(TIMES_LATENESS * usual_ms, LEAST_WAIT_MS):
         return (
             f"results wait {duration_text(wait_ms)} to earn back the rows that were lost, and 99 % of the rows come"

@@ -21,7 +21,7 @@ _MAX_BIN = 9 * BINS_PER_DECADE
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How far the rows of a micro-batch were behind the arrival clock at its end.
+    """How far the rows of a micro-batch were behind the arrival clock at its end: lateness, and the time since arrival.
 
     A row that is further behind than the wait is late. ``quantiles_ms`` belong to ``QUANTILES``. ``bins`` are
     (bin, rows) pairs on a logarithmic grid with eight bins per decade; rows that are not behind are in bin −1.
@@ -40,16 +40,21 @@ class Lateness:
         rows = int(counts.sum())
         if not rows:
             return None
-        order = np.argsort(behind_ms, kind="stable")
-        ranks = np.cumsum(counts[order])
-        positions = [min(int(np.searchsorted(ranks, math.ceil(q * rows))), len(order) - 1) for q in QUANTILES]
         bin_of = np.floor(BINS_PER_DECADE * np.log10(np.maximum(behind_ms, 0.5)))
         numbers, inverse = np.unique(np.clip(bin_of, -1, _MAX_BIN).astype(int), return_inverse=True)
         rows_per_bin = np.bincount(inverse, weights=counts).astype(int)
         return cls(
-            tuple(round(float(behind_ms[order[position]]), 3) for position in positions),
+            quantiles_of(behind_ms, counts),
             tuple(zip(numbers.tolist(), rows_per_bin.tolist(), strict=True)),
         )
+
+
+def quantiles_of(values_ms: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[float, ...]:
+    """The ``QUANTILES`` of values that stand for some rows each."""
+    order = np.argsort(values_ms, kind="stable")
+    ranks = np.cumsum(rows[order])
+    positions = [min(int(np.searchsorted(ranks, math.ceil(q * ranks[-1]))), len(order) - 1) for q in QUANTILES]
+    return tuple(round(float(values_ms[order[position]]), 3) for position in positions)
 
 
 def bin_edges_ms(number: int) -> tuple[float, float]:
@@ -66,9 +71,14 @@ class Point:
     """The state of one promise after one micro-batch. A field that does not apply to the promise is None.
 
     ``ledger``, ``results``, ``late_panes`` and ``precision`` count over the whole run; the other fields describe the
-    micro-batch. ``window_ms`` is the newest window that it closed. ``sources`` are (name, rows, ms behind the arrival
+    micro-batch. ``results`` is None where nobody counts them. ``open_rows`` are in windows that are still open;
+    ``window_ms`` is the newest window that the micro-batch closed. ``sources`` are (name, rows, ms behind the arrival
     clock) triples, ``losses`` (name, late rows, invalid rows) triples of the sources that lost rows. ``problem_rows``
     are sampled (problem, row as JSON) pairs, ``normality`` (stream, p-value of its increments) pairs.
+
+    ``run_lateness_ms`` and ``recent_lateness_ms`` are the ``QUANTILES`` of arrival − event time over the run and over
+    the last five minutes. ``span_ms`` is the time from the first to the last arrival in the micro-batch: rows are
+    behind the clock at its end by their lateness and by a part of it.
     """
 
     at_ms: float
@@ -79,6 +89,9 @@ class Point:
     wait_ms: float | None = None
     mean_wait_ms: float | None = None
     lateness: Lateness | None = None
+    run_lateness_ms: tuple[float, ...] | None = None
+    recent_lateness_ms: tuple[float, ...] | None = None
+    span_ms: float | None = None
     delay_s: float | None = None
     mean_delay_s: float | None = None
     target_s: float | None = None
@@ -93,6 +106,7 @@ class Point:
     state_rows: int | None = None
     results: int | None = None
     late_panes: int | None = None
+    open_rows: int | None = None
     window_ms: tuple[float, float] | None = None
     sources: tuple[tuple[str, int, float], ...] = ()
     losses: tuple[tuple[str, int, int], ...] = ()
@@ -120,6 +134,9 @@ class Point:
             known["lateness"] = Lateness(tuple(quantiles), tuple((int(b), int(n)) for b, n in bins))
         if "precision" in known:
             known["precision"] = PrecisionCounts(**known["precision"])
+        for name in ("run_lateness_ms", "recent_lateness_ms"):
+            if name in known:
+                known[name] = tuple(known[name])
         if "window_ms" in known:
             known["window_ms"] = tuple(known["window_ms"])
         if "sources" in known:

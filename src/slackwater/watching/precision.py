@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
 
 ENOUGH_JUDGED = 400
@@ -53,6 +54,11 @@ class PrecisionCounts(ShardCounts):
     def input(self) -> int:
         """All rows that were read."""
         return self.used + self.out_of_order + self.invalid
+
+    @property
+    def ledger(self) -> Ledger:
+        """The rows by what became of them: used rows are on time, rows out of order are late."""
+        return Ledger(self.used, self.out_of_order, invalid=self.invalid)
 
     @property
     def hit_ratio(self) -> float | None:

@@ -16,7 +16,14 @@ from slackwater.units import percent
 from slackwater.watching.point import Point, bin_edges_ms
 from slackwater.watching.precision import FATES, PrecisionCounts, deadline_texts
 from slackwater.watching.series import Series
-from slackwater.watching.verdict import clock_text, decision_text, promise_text, verdict
+from slackwater.watching.verdict import (
+    clock_text,
+    decision_text,
+    lateness_text,
+    promise_text,
+    quantiles_text,
+    verdict,
+)
 
 # readable on light and dark backgrounds
 _TONES = {"good": "#2a9d50", "bad": "#e0524a", "open": "#b3860b"}
@@ -57,9 +64,17 @@ def _promise(series: Series) -> str:
         f"<div style='margin:0 0 1.4em;line-height:1.5'><div><b>{title}</b> &nbsp; {html.escape(promise_text(about))}"
         f" by {html.escape(about.method)}</div>"
         f"<div><b style='font-size:1.4em;color:{_TONES[state.tone]}'>{state.word}</b> &nbsp;{facts}</div>"
-        f"<div>{rows}</div>{_why_not_exact(series)}{_plots(series)}"
+        f"<div>{rows}</div>{_lateness_line(series)}{_why_not_exact(series)}{_plots(series)}"
         f"<div style='font-size:.9em'>{decisions}</div></div>"
     )
+
+
+def _lateness_line(series: Series) -> str:
+    if series.about.kind != "completeness" or series.recent_lateness_ms() is None:
+        return ""
+    run = quantiles_text(series.about, series.latest("run_lateness_ms"))
+    text = f"lateness {lateness_text(series)} in the last 5 min; {run} over the run"
+    return f"<div>{html.escape(text)}</div>"
 
 
 def _why_not_exact(series: Series) -> str:
@@ -111,7 +126,7 @@ def _wait(axes: Axes, series: Series) -> None:
 
 
 def _lateness(axes: Axes, series: Series) -> None:
-    axes.set_title("lateness, s (dashed: wait)", fontsize=8, loc="left", color=_INK)
+    axes.set_title("behind the clock, s (dashed: wait)", fontsize=8, loc="left", color=_INK)
     bins = series.lateness_bins()
     edges = [bin_edges_ms(number) for number in bins]
     rows = sum(bins.values()) or 1

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
 from slackwater.watching.point import Point
+from slackwater.watching.precision import PrecisionCounts
 
 MAX_POINTS = 1000
 RECENT_MS = 300_000.0
@@ -185,6 +186,17 @@ class Series:
         """Note how the query ended."""
         self.ended = how
 
+    @property
+    def published(self) -> bool | None:
+        """Whether the query has published a result; None where nobody counts them."""
+        if self.about.kind == "completeness":
+            results = self.latest("results")
+            return None if results is None else bool(results)
+        if self.about.kind == "timeliness":
+            return self.latest("mean_delay_s") is not None
+        counts: PrecisionCounts | None = self.latest("precision")
+        return counts is not None and counts.evaluated > 0
+
     def points_since(self, at_ms: float) -> Iterator[Point]:
         """The points of that time or later, oldest first."""
         newest_first = itertools.takewhile(lambda point: point.at_ms >= at_ms, reversed(self.points))
@@ -204,6 +216,17 @@ class Series:
         index = bisect.bisect_right(self.points, at_ms, key=lambda point: point.at_ms)
         return self.points[index - 1] if index else None
 
+    def recent_lateness_ms(self) -> tuple[float, ...] | None:
+        """The quantiles of lateness in the last five minutes.
+
+        A number has no lateness of its own: it is measured behind the highest number of its micro-batch.
+        """
+        recent = self.latest("recent_lateness_ms")
+        if recent is not None:
+            return tuple(recent)
+        behind = self.latest("lateness")
+        return None if behind is None else tuple(behind.quantiles_ms)
+
     def lateness_bins(self, span_ms: float = RECENT_MS) -> dict[int, int]:
         """Rows per bin of lateness, over the last ``span_ms``."""
         bins: dict[int, int] = {}
@@ -218,12 +241,18 @@ class Series:
         return next((v for p in reversed(self.points) if (v := getattr(p, field)) is not None), None)
 
     def _kept_after(self, point: Point) -> bool | None:
-        """Whether the promise is kept over the run up to ``point``; None if that is not known yet."""
+        """Whether the promise is kept over the run up to ``point``; None if that is not known yet.
+
+        A query that has published nothing keeps no promise, but it may have broken one.
+        """
         about = self.about
         if about.kind == "completeness":
             judged = point.ledger.on_time + point.ledger.late
             promise = Completeness(about.promised)
-            return promise.kept_by(point.ledger.late, point.ledger.on_time) if judged and about.promised else None
+            if not judged or not about.promised:
+                return None
+            kept = promise.kept_by(point.ledger.late, point.ledger.on_time)
+            return None if kept and point.results == 0 else kept
         if about.kind == "timeliness":
             promised_s = about.promised if point.mean_target_s is None else point.mean_target_s
             return None if point.mean_delay_s is None else point.mean_delay_s <= promised_s

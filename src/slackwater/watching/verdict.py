@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slackwater.units import duration_text, percent
 from slackwater.watching.point import QUANTILES
 from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import About, Decision, Series
+
+NOTHING_PUBLISHED = "nothing published yet"
+"""The word for a promise of a query without results: it is neither kept nor broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +36,12 @@ def verdict(series: Series) -> Verdict:
     """The state of a promise after its latest micro-batch."""
     about, kept = series.about, series.kept
     tone, word = ("open", "LEARNING") if kept is None else ("good", "KEPT") if kept else ("bad", "BROKEN")
+    nothing_published = kept is None and series.published is False
+    if nothing_published:
+        word = NOTHING_PUBLISHED.upper()
     if about.kind == "completeness":
         ledger, recent = series.ledger, series.recent_ledger()
-        if about.promised == 0 and series.points:
+        if about.promised == 0 and series.points and not nothing_published:
             word = "BEST EFFORT"
         return Verdict(
             tone,
@@ -117,19 +124,32 @@ def heartbeat_text(about: About, heartbeat_ms: float | None) -> str:
 
 
 def lateness_text(series: Series) -> str:
-    """The quantiles of lateness in the latest micro-batch with rows."""
-    lateness = series.latest("lateness")
-    if lateness is None:
+    """The quantiles of lateness in the last five minutes."""
+    return quantiles_text(series.about, series.recent_lateness_ms())
+
+
+def quantiles_text(about: About, quantiles_ms: Sequence[float] | None) -> str:
+    """Quantiles of lateness as text.
+
+    >>> quantiles_text(About("q", "q", "p", "completeness", 0.01, "budgeted-quantile"), (100.0, 150.0, 300.0, 2000.0))
+    '50% 100 ms, 90% 150 ms, 99% 300 ms, longest 2 s'
+    """
+    if quantiles_ms is None:
         return "–"
     names = ["longest" if q == 1.0 else f"{100 * q:g}%" for q in QUANTILES]
-    values = zip(names, lateness.quantiles_ms, strict=True)
-    return ", ".join(f"{name} {wait_text(series.about, max(value, 0.0))}" for name, value in values)
+    values = zip(names, quantiles_ms, strict=True)
+    return ", ".join(f"{name} {wait_text(about, max(value, 0.0))}" for name, value in values)
 
 
 def _fidelity(counts: PrecisionCounts) -> str:
     if counts.fidelity is None:
         return "–" if counts.hit_ratio is None else "share of time not audited"
-    return f"within the bound {percent(counts.fidelity)} of the time"
+    return f"within the bound {percent(counts.fidelity)} of the time by {audits_text(counts)}"
+
+
+def audits_text(counts: PrecisionCounts) -> str:
+    """How many audits the fidelity comes from."""
+    return "1 audit" if counts.audits == 1 else f"{counts.audits:,} audits"
 
 
 def _margin(realised: float, promised: float) -> str:

@@ -15,6 +15,7 @@ _TEXTS = {
     "min-wait": "min_wait",
     "held": "held: the method asks for a longer wait",
     "slack": "slack: the buffer is full",
+    "stream-ended": "the stream has ended",
 }
 
 
@@ -41,6 +42,8 @@ class Cause:
 
 METHOD = Cause("method")
 """The method's formula decided, and the method says no more than that."""
+STREAM_ENDED = Cause("stream-ended")
+"""No row comes any more, so every window was closed."""
 
 
 def cause_of(method: object) -> Cause:

@@ -33,7 +33,8 @@ class CalibrationLoops:
 
     def __init__(self, method: DeferralMethod, linear: bool) -> None:
         self._method, self._linear = method, linear
-        self.audits = np.zeros(3)  # audited ticks, those within the bound, those that the confidence asks for
+        # audited ticks, those within the bound, those that the confidence asks for, audits
+        self.audits = np.zeros(4)
 
     def caution(self, rows: AnswerRows) -> Floats:
         """Minus the logarithm of the factor by which the model's bound is reduced. The more cautious loop decides."""
@@ -87,7 +88,8 @@ class CalibrationLoops:
         """
         if not (self._linear and self._method.audit_ratio):
             return False
-        self.audits += looked_at * (self._method.audit_ratio / WAITING_AUDIT_RATIO)
+        self.audits[:3] += looked_at * (self._method.audit_ratio / WAITING_AUDIT_RATIO)
+        self.audits[3] += looked_at[0]
         return True
 
     def _move_hit_loop(
@@ -117,7 +119,8 @@ class CalibrationLoops:
         wrong = np.zeros(len(ticks))
         wrong[look] = outside(look, ticks[look])
         seen = ticks[audited]
-        self.audits += seen.sum(), seen.sum() - seen @ wrong[audited], seen @ rows.confidence[audited]
+        within, asked = seen.sum() - seen @ wrong[audited], seen @ rows.confidence[audited]
+        self.audits += np.array([seen.sum(), within, asked, len(seen)])
         chosen = np.flatnonzero(audited & learns)
         wrong, ticks, mean_ticks = wrong[chosen], ticks[chosen], mean_ticks[chosen]
         confidence, ratio = rows.confidence[chosen], self._method.audit_ratio

@@ -91,7 +91,7 @@ class StandingEvaluator:
 
     @property
     def audits(self) -> Floats:
-        """Audited ticks, those within the bound, and those that the confidence asks for."""
+        """Audited ticks, those within the bound, those that the confidence asks for, and the number of audits."""
         return self._loops.audits
 
     @property

@@ -135,7 +135,7 @@ class Shard:
     def _count(self, rows: ShardCounts, found: pd.DataFrame, answers: Answers, audits: Floats) -> ShardCounts:
         evaluator = self._evaluator
         judged = ~np.isnan(answers.kept)
-        audited, within, asked = audits.tolist()
+        audited, within, asked, number = audits.tolist()
         waiting_judged, waiting_hits, waiting_expected = evaluator.waiting_judged.tolist()
         return replace(
             rows,
@@ -149,6 +149,7 @@ class Shard:
             audited=audited,
             within=within,
             asked=asked,
+            audits=int(number),
             missed=evaluator.schedule.missed,
             penalty=evaluator.schedule.penalty,
             overdue=evaluator.schedule.overdue,

@@ -20,7 +20,7 @@ class ShardCounts:
     - ``postponed``: due queries left to a later tick for want of time; ``evaluation_ms``: processor time of the
       evaluations.
     - ``audited``: ticks covered by random audits; ``within``: those of them within the bound; ``asked``: those that the
-      confidence asks for.
+      confidence asks for; ``audits``: how many audits there were.
     - ``used``, ``out_of_order``, ``invalid``: rows by what became of them; their sum is the input.
     - ``waiting``: rows that wait for the heartbeat now; they are not in the input yet.
     - ``all_used``, ``all_out_of_order``, ``all_invalid``: the same, since the query's first micro-batch.
@@ -48,6 +48,7 @@ class ShardCounts:
     all_used: int = 0
     all_out_of_order: int = 0
     all_invalid: int = 0
+    audits: int = 0
 
     def without_rows(self) -> ShardCounts:
         """The same counts without the rows, for a shard whose rows another shard counts."""

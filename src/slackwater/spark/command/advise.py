@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from slackwater.errors import InvalidData
+from slackwater.files import common_format, is_remote
+from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
 from slackwater.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, duration_text, percent
 
 RATIOS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
@@ -76,18 +77,19 @@ class Advice:
 
 
 def read_data(spark: SparkSession, path: str) -> DataFrame:
-    """Read a Parquet, CSV or JSON file, or a directory of Parquet files."""
-    suffix = Path(path).suffix.lower()
+    """Read Parquet, CSV or JSON: a file, a folder, or the files that a pattern matches."""
+    format_ = "parquet" if is_remote(path) else common_format(path, "")
     try:
-        if suffix in (".csv", ".tsv", ".txt"):
-            return spark.read.csv(path, header=True, sep="\t" if suffix == ".tsv" else ",")
-        if suffix in (".json", ".jsonl"):
+        if format_ == "csv":
+            separator = "\t" if ".tsv" in (suffix.lower() for suffix in Path(path).suffixes) else ","
+            return spark.read.csv(path, header=True, sep=separator)
+        if format_ == "json":
             return spark.read.json(path)
         return spark.read.parquet(path)
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise InvalidData(
             "unreadable-file",
-            f"{path} cannot be read ({str(error).splitlines()[0]})",
+            f"{path} cannot be read ({error_summary(error)})",
             "give Parquet (a file or a directory), CSV with a header, or JSON lines",
         ) from error
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+PROMISED = "promised"
+"""The name of the query under the promise."""
 _TOO_OLD_FACTOR = 2.0
 _TOO_OLD_MS = 2_000.0
 """Results are too old if they are twice as old as the promise's, and two seconds older."""

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.spark.command.comparison import Course, Published, Span, course_of
+from slackwater.spark.command.comparison import PROMISED, Course, Published, Span, course_of
 from slackwater.spark.command.feed import Feed
 from slackwater.spark.command.publications import CommitListener, Publications
 from slackwater.spark.completeness.api import with_drop_ratio
@@ -27,7 +27,6 @@ from slackwater.spark.worker.generator_source import Readings
 from slackwater.units import duration_ms
 from slackwater.watching.series import ResultRows
 
-PROMISED = "promised"
 _WINDOW = "1 second"
 _WINDOW_US = 1_000_000
 _TRIGGER = "1 second"

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-
-from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from typing import TYPE_CHECKING
 
 from slackwater.control.disorder import make_method, method_names
 from slackwater.control.shedding import make_law
-from slackwater.errors import InvalidOption, QueryFailed, QueryTextError
+from slackwater.errors import InvalidOption, PromiseConflict, QueryFailed, QueryTextError
+from slackwater.files import claimed, require_output_folder
 from slackwater.language import Late, Measure, Query, Window
-from slackwater.plan import Catalog, Stream, explain_standing
+from slackwater.plan import (
+    Catalog,
+    CombinedPlan,
+    Path,
+    Stream,
+    explain_standing,
+    plan_query_text,
+)
 from slackwater.promises import Completeness
+from slackwater.spark.command.replay_source import ReplaySource
 from slackwater.spark.command.sinks import Emit, Sink, writer_to
 from slackwater.spark.command.sources import Source
 from slackwater.spark.command.tables import StaticTable
-from slackwater.spark.runtime.catalog import catalog_of, stream
-from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
-from slackwater.spark.runtime.listener import listener_of
-from slackwater.spark.runtime.starting import start_failure, start_with_retries
-from slackwater.spark.standing.sql import standing_query
-from slackwater.spark.windows.options import QueryOptions
-from slackwater.spark.windows.sql import explained, run_query
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from slackwater.spark.command.replay_source import Replay
+
+_OTHER_QUERY = re.compile(r"\[other-query\] (?P<problem>[^\n]+?); (?P<remedy>start it as it was[^\n]*)")
 _LIVE_TICK = "1 second"
 # The clock must tick at least once, to recognise rows from the future. It must not tick again before the run ends.
 _SLOW_TICK = "30 minutes"
@@ -37,12 +46,13 @@ class RunSpec:
 
     ``table`` is the name that the query gives to the stream. ``tables`` are the static tables it joins. ``key`` and
     ``value`` name columns of a standing query. ``method`` is the method of disorder control, ``law`` the law of load
-    shedding for DELAY. ``limit_s`` is the length of the run; None runs until the source ends.
+    shedding for DELAY. ``limit_s`` is the length of the run; None runs until the source ends. ``flush`` says whether
+    windows that are open then are closed; None leaves it to the source.
     """
 
     query: Query
     table: str
-    source: Source
+    source: Source | ReplaySource
     sink: Sink
     late_sink: Sink | None = None
     tables: tuple[StaticTable, ...] = ()
@@ -51,8 +61,19 @@ class RunSpec:
     value: str | None = None
     method: str | None = None
     law: str | None = None
-    checkpoint: Path | None = None
+    checkpoint: pathlib.Path | None = None
     limit_s: float | None = None
+    flush: bool | None = None
+
+    @property
+    def closes_windows(self) -> bool:
+        """Whether windows that are open at the end of the source are closed.
+
+        A folder that is read with a checkpoint may get more files before the next run.
+        """
+        if self.flush is not None:
+            return self.flush
+        return self.limit_s is None and (self.source.ends or self.checkpoint is None)
 
     @property
     def window(self) -> Window:
@@ -67,6 +88,9 @@ class RunSpec:
 
     def check(self) -> None:
         """Raise the errors that can be found without Spark."""
+        if self.flush and self.limit_s is not None:
+            problem = f"--flush closes windows at the end of the source, and --seconds {self.limit_s:g} stops before it"
+            raise InvalidOption("stopped-before-the-end", problem, "leave one of them out")
         if self.late_sink is not None and self.window.late in (None, Late.COUNT):
             remedy = "leave it out" if self.standing else "write LATE ROWS or LATE PANES in the query"
             raise InvalidOption("nothing-late", "--late-sink: the query has no late output", remedy)
@@ -81,9 +105,11 @@ class RunSpec:
             if self.window.delay_ms is None:
                 problem = f"--law {self.law} has no effect without DELAY"
                 raise InvalidOption("option-not-used", problem, "add DELAY to the window, or leave out --law")
-        for sink in (self.sink, self.late_sink):
-            if sink is not None:
-                sink.refuse_another_run(self.checkpoint)
+        self.sink.check(self.checkpoint, "--sink")
+        if self.late_sink is not None:
+            self.late_sink.check(self.checkpoint, "--late-sink")
+        require_output_folder(self.checkpoint, "--checkpoint ")
+        self.source.check()
         columns = self.source.columns()
         for option, column in (("--event-time", self.event_time), ("--key", self.key), ("--value", self.value)):
             if column is not None and option != "--event-time" and not self.standing:
@@ -93,20 +119,47 @@ class RunSpec:
             if column is not None and columns is not None and column.lower() not in map(str.lower, columns):
                 known = ", ".join(columns)
                 raise InvalidOption("no-such-column", f"{option} {column} is not a column", f"use one of: {known}")
-        if self.standing and columns is not None:
-            explain_standing(self.query, Catalog.of(Stream(self.table, columns)), self.table, self.value)
+        if columns is None:
+            return
+        catalog = Catalog.of(Stream(self.table, columns, self.event_time or _only_time(columns)))
+        if self.standing:
+            explain_standing(self.query, catalog, self.table, self.value)
+        else:
+            plan_query_text(self.query, catalog)
 
-    def start(
-        self, spark: SparkSession, scratch: Path, emit: Emit, as_json: bool = False
-    ) -> tuple[str, StreamingQuery]:
-        """Start the query; return its plan as text and the running query.
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keep other runs away from the folders of the sinks and of the checkpoint meanwhile."""
+        folders = [("--sink", self.sink.folder), ("--checkpoint", self.checkpoint)]
+        if self.late_sink is not None:
+            folders.append(("--late-sink", self.late_sink.folder))
+        with ExitStack() as claims:
+            for option, folder in folders:
+                if folder is not None:
+                    claims.enter_context(claimed(folder, option))
+            yield
+
+    def start(self, spark: SparkSession, scratch: pathlib.Path, emit: Emit, as_json: bool = False) -> Started:
+        """Start the query.
 
         ``scratch`` is a folder for temporary files. ``emit`` receives results for the console.
         """
+        from pyspark.errors import AnalysisException
+
+        from slackwater.spark.runtime.catalog import stream
+        from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
+        from slackwater.spark.runtime.listener import listener_of
+        from slackwater.spark.runtime.starting import start_with_retries
+
+        replay = None
         try:
             for table in self.tables:
                 table.register(spark)
-            events = self.source.read(spark, self._replay_order(), self.limit_s, scratch)
+            if isinstance(self.source, ReplaySource):
+                replay = self.source.replay(spark, self._replay_order(), (self.checkpoint or scratch) / "replay")
+                events = replay.stream(spark)
+            else:
+                events = self.source.read(spark, self.limit_s)
             event_time = self.event_time or self.source.event_time
             stream(self.table, events, event_time=event_time, key=self.key, value=self.value)
             plan, result = self._plan(spark)
@@ -121,15 +174,32 @@ class RunSpec:
         )
         checkpoint = str(self.checkpoint or scratch / "checkpoint")
         try:
-            return plan, start_with_retries(writer.outputMode("append").option("checkpointLocation", checkpoint))
+            if replay is not None:
+                replay.start()
+            query = start_with_retries(writer.outputMode("append").option("checkpointLocation", checkpoint))
         except SPARK_ERRORS as error:
+            if replay is not None:
+                replay.stop()
             raise query_failed(error) from error
+        return Started(plan, query, replay)
 
     def _plan(self, spark: SparkSession) -> tuple[str, DataFrame]:
         """The plan as text, and the streaming DataFrame that computes it."""
+        from slackwater.spark.runtime.catalog import catalog_of
+        from slackwater.spark.runtime.results import observe_results
+        from slackwater.spark.standing.sql import standing_query
+        from slackwater.spark.windows.options import QueryOptions
+        from slackwater.spark.windows.sql import plan_of, run_query
+
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
-            return explained(spark, self.query), run_query(spark, self.query, self._options(location))
+            options = QueryOptions(name=self.table, method=self.method, law=self.law, location=location)
+            plan, shown = plan_of(spark, self.query)
+            results = run_query(spark, self.query, options)
+            if isinstance(plan, CombinedPlan) or plan.path is not Path.ROWS:
+                return shown, results
+            # The results of plain Spark SQL over a promised stream are counted by nobody else.
+            return shown, observe_results(results, self.table)
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
         live = self.limit_s is not None and not self.source.recorded
@@ -137,18 +207,35 @@ class RunSpec:
         answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick, _limited=live)
         return explain_standing(self.query, catalog_of(spark, [self.table]), self.table, self.value), answers
 
-    def _options(self, location: str | None) -> QueryOptions:
-        return QueryOptions(name=self.table, method=self.method, law=self.law, location=location)
-
     def _replay_order(self) -> str | None:
         """The column that orders a replay: the arrival, or for a standing query without one the event time."""
         if not self.standing or self.window.arrival is not None:
             return self.window.arrival
-        times = [column for column, measure in (self.source.columns() or {}).items() if measure is Measure.TIME]
-        return self.window.attribute or self.event_time or (times[0] if len(times) == 1 else None)
+        return self.window.attribute or self.event_time or _only_time(self.source.columns() or {})
 
 
-def query_failed(error: Exception) -> QueryFailed:
-    """The error of a query that Spark failed to start or to run."""
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A query that runs: its plan as text, and the replay that it reads, if it reads one."""
+
+    plan: str
+    query: StreamingQuery
+    replay: Replay | None
+
+
+def _only_time(columns: Mapping[str, Measure | None]) -> str | None:
+    """The only column that is a time, if there is exactly one."""
+    times = [column for column, measure in columns.items() if measure is Measure.TIME]
+    return times[0] if len(times) == 1 else None
+
+
+def query_failed(error: Exception) -> QueryFailed | PromiseConflict:
+    """The error of a query that Spark failed to start or to run; a source refuses the checkpoint of another query."""
+    from slackwater.spark.runtime.error_summary import error_summary
+    from slackwater.spark.runtime.starting import start_failure
+
+    conflict = _OTHER_QUERY.search(str(error))
+    if conflict is not None:
+        return PromiseConflict("other-query", conflict["problem"], conflict["remedy"])
     summary = error_summary(error)
     return start_failure(summary) or QueryFailed("query-failed", summary, "look up the cause in the message")

@@ -16,13 +16,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.spark.command.run_spec import RunSpec, query_failed
+from slackwater.spark.command.run_spec import RunSpec, Started, query_failed
 from slackwater.spark.command.sinks import Emit
 from slackwater.spark.report import Report, report
-from slackwater.spark.runtime.listener import reports_of, wait_for_batch
+from slackwater.spark.runtime.listener import end_stream, reports_of, wait_for_batch
 from slackwater.spark.standing.report import PrecisionReport
 
 _FIRST_BATCH_TIMEOUT_S = 120.0
+_PROGRESS_S = 1.0
 
 OnText = Callable[[str], None]
 
@@ -48,13 +49,16 @@ def run_until_done(
     with scratch as folder, _ctrl_c_sets_event() as interrupted, warnings.catch_warnings():
         # stopping in the middle of a micro-batch makes toPandas warn; a query that fails raises its own error
         warnings.filterwarnings("ignore", message="toPandas attempted Arrow optimization")
-        plan, query = spec.start(spark, Path(folder), emit, as_json)
+        started = spec.start(spark, Path(folder), emit, as_json)
+        query = started.query
         try:
-            on_plan(plan)
-            _wait(query, spec.limit_s, on_progress, interrupted)
+            on_plan(started.plan)
+            _wait(started, spec, on_progress, interrupted)
         except StreamingQueryException as error:
             raise query_failed(error) from error
         finally:
+            if started.replay is not None:
+                started.replay.stop()
             with suppress(Exception):
                 query.stop()
         return RunOutcome(report(query), interrupted.is_set())
@@ -74,16 +78,17 @@ def _ctrl_c_sets_event() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _wait(query: StreamingQuery, limit_s: float | None, on_progress: OnText, interrupted: threading.Event) -> None:
-    if limit_s is None:
-        _wait_for_last_row(query, on_progress, interrupted)
+def _wait(started: Started, spec: RunSpec, on_progress: OnText, interrupted: threading.Event) -> None:
+    query = started.query
+    if spec.limit_s is None:
+        _wait_for_last_row(started, spec.closes_windows, on_progress, interrupted)
     else:
         deadline = clock.monotonic() + _FIRST_BATCH_TIMEOUT_S
         while query.isActive and query.lastProgress is None and not interrupted.is_set():
             if clock.monotonic() >= deadline:
                 break
             query.awaitTermination(1)
-        end = clock.monotonic() + limit_s
+        end = clock.monotonic() + spec.limit_s
         while query.isActive and clock.monotonic() < end and not interrupted.is_set():
             query.awaitTermination(1)
             _report_progress(query, on_progress, timeout_s=0.0)
@@ -92,28 +97,46 @@ def _wait(query: StreamingQuery, limit_s: float | None, on_progress: OnText, int
         raise failure
 
 
-def _wait_for_last_row(query: StreamingQuery, on_progress: OnText, interrupted: threading.Event) -> None:
-    """Wait until every row is committed and every heartbeat that follows from the rows is in force."""
+def _wait_for_last_row(
+    started: Started, close_windows: bool, on_progress: OnText, interrupted: threading.Event
+) -> None:
+    """Wait until every row is committed, and close the windows that are open then if that is asked for."""
     failures: list[Exception] = []
+    query, replay = started.query, started.replay
 
     def process_all() -> None:
         try:
-            while query.isActive:
-                query.processAllAvailable()
-                batch = _report_progress(query, on_progress, timeout_s=30.0)
-                query.processAllAvailable()
-                last = query.lastProgress
-                if last is None or int(last["batchId"]) == batch:
-                    return
+            while replay is not None and query.isActive and not replay.wait(timeout_s=_PROGRESS_S):
+                pass
+            _process_all(query, on_progress)
+            if close_windows and not interrupted.is_set():
+                end_stream(str(query.id))
+                _process_all(query, on_progress)
         except Exception as error:
             failures.append(error)
 
     worker = threading.Thread(target=process_all, daemon=True)
     worker.start()
+    next_s = 0.0
     while worker.is_alive() and not interrupted.is_set():
         worker.join(0.1)
+        if clock.monotonic() >= next_s:
+            with suppress(Exception):  # the query may have ended meanwhile
+                _report_progress(query, on_progress, timeout_s=0.0)
+            next_s = clock.monotonic() + _PROGRESS_S
     if failures and not interrupted.is_set():
         raise failures[0]
+
+
+def _process_all(query: StreamingQuery, on_progress: OnText) -> None:
+    """Return once every row is committed and every heartbeat that follows from the rows is in force."""
+    while query.isActive:
+        query.processAllAvailable()
+        batch = _report_progress(query, on_progress, timeout_s=30.0)
+        query.processAllAvailable()
+        last = query.lastProgress
+        if last is None or int(last["batchId"]) == batch:
+            return
 
 
 def _report_progress(query: StreamingQuery, on_progress: OnText, timeout_s: float) -> int:

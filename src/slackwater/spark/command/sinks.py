@@ -6,15 +6,16 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from typing import TYPE_CHECKING
 
 from slackwater.errors import InvalidOption
+from slackwater.files import is_remote, is_unused, require_output_folder
 from slackwater.names import quoted
 from slackwater.spark.command.result_rows import Show, result_rows
-from slackwater.spark.windows.late_rows import late_rows, on_time
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 Emit = Callable[[str], None]
 
@@ -40,16 +41,23 @@ class Sink:
             )
         return cls(kind, where or None)
 
-    def refuse_another_run(self, checkpoint: Path | None) -> None:
-        """Raise if the folder holds another run's results.
+    @property
+    def folder(self) -> Path | None:
+        """The folder on this machine that a run writes to, if any."""
+        return None if self.where is None or is_remote(self.where) else Path(self.where.removeprefix("file://"))
+
+    def check(self, checkpoint: Path | None, option: str) -> None:
+        """Raise, before Spark starts, if the folder cannot be written or holds another run's results.
 
         Spark's file sink would take the first batches of the new query for batches that it has already written, and
         skip them.
         """
-        if self.where is None or (checkpoint is not None and checkpoint.exists()):
+        if self.where is None:
             return
-        folder = Path(self.where)
-        if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        require_output_folder(self.where, f"{option} {self.kind}:")
+        if checkpoint is not None and checkpoint.exists():
+            return
+        if self.folder is not None and self.folder.is_dir() and not is_unused(self.folder):
             raise InvalidOption(
                 "sink-in-use",
                 f"{self.where} is not empty",
@@ -80,6 +88,8 @@ class Sink:
 
 def as_json_lines(frame: DataFrame) -> Iterator[str]:
     """The rows of a frame as JSON texts."""
+    from pyspark.sql import functions as F
+
     lines = frame.select(F.to_json(F.struct(*(F.col(quoted(name)) for name in frame.columns))).alias("line"))
     return (str(row.line) for row in lines.toLocalIterator())
 
@@ -88,6 +98,8 @@ def writer_to(
     result: DataFrame, sink: Sink, late: Sink | None, emit: Emit, as_json: bool, show: Show
 ) -> DataStreamWriter:
     """The writer of ``result``: Spark's own file sink where it suffices, else ``foreachBatch``."""
+    from slackwater.spark.windows.late_rows import late_rows, on_time
+
     if late is None and sink.where is not None:
         return result.writeStream.format(sink.kind).option("path", sink.where)
 

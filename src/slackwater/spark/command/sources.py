@@ -1,22 +1,23 @@
-"""``--source``: a folder of files, the generator, or a recorded table."""
+"""``--source``: folders of files, the generator, or a recorded stream. Spark is imported when rows are read."""
 
 from __future__ import annotations
 
-import os
 import time as clock
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.errors import InvalidData, InvalidOption
+from slackwater.files import data_files, is_remote
 from slackwater.language import Measure
-from slackwater.plan import Catalog
-from slackwater.spark.worker.generator_source import SCHEMA, Readings, read_stream
+from slackwater.spark.command.columns import measures_of_arrow, measures_of_text
+from slackwater.spark.command.replay_source import ReplaySource, csv_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _FILE_FORMATS = ("json", "parquet", "csv")
 _UNBOUNDED_ROWS = 2**62
@@ -27,21 +28,19 @@ _DEFAULT_LENGTH_S = 60.0
 class Source:
     """Where rows come from.
 
-    ``kind`` is a file format, ``generator`` or ``replay``; ``where`` is the folder, the rows per second, or the file.
-    A replay is cut into ``batches`` micro-batches and runs as fast as they can be processed.
+    ``kind`` is a file format or ``generator``; ``where`` is the folder or pattern of files, or the rows per second.
     """
 
     kind: str
     where: str
     schema: str | None
-    batches: int = 20
 
     @classmethod
-    def parse(cls, text: str, schema: str | None, batches: int = 20) -> Source:
-        """A source from the text of ``--source``.
+    def parse(cls, text: str, schema: str | None, batches: int | None = None) -> Source | ReplaySource:
+        """A source from the text of ``--source``; ``batches`` are the micro-batches of a replay.
 
-        >>> Source.parse("generator:1000", None).kind
-        'generator'
+        >>> Source.parse("generator:1000", None).where
+        '1000'
         """
         kind, _, where = text.partition(":")
         if kind not in (*_FILE_FORMATS, "generator", "replay") or not where:
@@ -50,17 +49,17 @@ class Source:
                 f"unknown source `{text}`",
                 "use json:FOLDER, parquet:FOLDER, csv:FOLDER, generator:RATE or replay:FILE",
             )
+        if kind == "replay":
+            return ReplaySource.parse(where, schema, batches)
+        if batches is not None:
+            raise InvalidOption("option-not-used", "--batches is for a replay", "leave it out")
         if kind in ("json", "csv") and schema is None:
             raise InvalidOption("no-schema", f"--source {text} needs a schema", "add --schema 'ts TIMESTAMP'")
         if kind == "generator" and not (where.isdigit() and int(where)):
             raise InvalidOption(
                 "invalid-rate", f"--source {text}: {where} is not a positive whole number", "write generator:1000"
             )
-        if kind in _FILE_FORMATS and not Path(where).is_dir():
-            raise InvalidData("no-such-folder", f"--source {text}: {where} is not a folder", "name the files' folder")
-        if kind == "replay" and not Path(where).is_file():
-            raise InvalidData("no-such-file", f"--source {text}: {where} is not a file", "name a Parquet file")
-        return cls(kind, where, schema, batches)
+        return cls(kind, where, schema)
 
     @property
     def event_time(self) -> str | None:
@@ -70,61 +69,65 @@ class Source:
     @property
     def recorded(self) -> bool:
         """Whether the stream is a recording: nothing is known after its last row."""
-        return self.kind == "replay"
+        return False
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing comes after the last row: a folder may get more files."""
+        return self.kind == "generator"
+
+    def check(self) -> None:
+        """Raise, before Spark starts, if the rows cannot be read."""
+        if self.kind == "generator" or is_remote(self.where):
+            return
+        option, place = f"--source {self.kind}:{self.where}", Path(self.where.removeprefix("file://"))
+        if place.is_file():
+            raise InvalidData(
+                "no-such-folder",
+                f"{option}: {self.where} is a file, not a folder",
+                f"name its folder, a pattern such as '{place.parent}/*', or replay:{self.where}",
+            )
+        files = data_files(self.where)
+        if not files and not place.is_dir():
+            raise InvalidData(
+                "no-such-folder", f"{option}: {self.where} is not a folder", "name the files' folder, or a pattern"
+            )
+        if self.schema is None:
+            if not files:
+                raise InvalidData(
+                    "no-such-file", f"{option} has no files to take the columns from", "add --schema 'ts TIMESTAMP, …'"
+                )
+            self._parquet_schema()
 
     def columns(self) -> dict[str, Measure | None] | None:
         """The columns and their measures, or None if only Spark can find them out."""
-        try:
-            if self.kind in ("parquet", "replay"):
-                schema = ds.dataset(self.where, format="parquet", partitioning="hive").schema
-                return {field.name: Measure.TIME if pa.types.is_timestamp(field.type) else None for field in schema}
-            schema = SCHEMA if self.kind == "generator" else self.schema
-            return dict(Catalog.from_sql(f"CREATE TABLE t ({schema})").streams["t"].columns)
-        except (pa.ArrowInvalid, OSError, InvalidData):
-            return None
-
-    def read(self, spark: SparkSession, order: str | None, limit_s: float | None, scratch: Path) -> DataFrame:
-        """The source as a streaming DataFrame.
-
-        A replay is sorted by the column ``order`` and cut into files below ``scratch``. Without ``limit_s`` the
-        generator ends after a minute.
-        """
         if self.kind == "generator":
+            return measures_of_text("ts timestamp, arrived timestamp, sensor int, value double")
+        if self.schema is not None:
+            return measures_of_text(self.schema)
+        return None if is_remote(self.where) else measures_of_arrow(self._parquet_schema())
+
+    def read(self, spark: SparkSession, limit_s: float | None) -> DataFrame:
+        """The source as a streaming DataFrame. Without ``limit_s`` the generator ends after a minute."""
+        if self.kind == "generator":
+            from slackwater.spark.worker.generator_source import Readings, read_stream
+
             rate = int(self.where)
             rows = int(rate * _DEFAULT_LENGTH_S) if limit_s is None else _UNBOUNDED_ROWS
             return read_stream(spark, Readings(rate, rows, int(clock.time() * 1e6), "steady"))
-        if self.kind == "replay":
-            return self._replay(spark, order, scratch / "replay")
         reader = spark.readStream.option("maxFilesPerTrigger", 1)
         if self.schema is None:
             return reader.schema(spark.read.parquet(self.where).schema).parquet(self.where)
+        files = data_files(self.where)
+        if self.kind == "csv" and files:
+            reader = reader.options(**csv_options(files[0], self.schema))
         return reader.schema(self.schema).format(self.kind).load(self.where)
 
-    def _replay(self, spark: SparkSession, order: str | None, folder: Path) -> DataFrame:
-        """Sort the file by ``order``, if it has that column, and write one file per micro-batch to ``folder``."""
+    def _parquet_schema(self) -> pa.Schema:
+        place = self.where.removeprefix("file://")
         try:
-            table = pq.read_table(self.where)
+            found = place if Path(place).is_dir() else [str(file) for file in data_files(self.where)]
+            return ds.dataset(found, format="parquet", partitioning="hive").schema
         except (pa.ArrowInvalid, OSError) as error:
-            raise InvalidData("not-parquet", f"{self.where} is not a Parquet file", "name a Parquet file") from error
-        if order is not None and order in table.column_names:
-            table = table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")]))
-        table = _times_in_utc(table)
-        folder.mkdir(parents=True)
-        size = max(1, -(-len(table) // self.batches))
-        for number, start in enumerate(range(0, len(table), size)):
-            path = folder / f"{number:05d}.parquet"
-            pq.write_table(table.slice(start, size), path)
-            os.utime(path, (number, number))  # Spark reads the oldest file first
-        schema = spark.read.parquet(str(folder)).schema
-        return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
-
-
-def _times_in_utc(table: pa.Table) -> pa.Table:
-    """Timestamps in microseconds with a time zone: Spark reads others as TIMESTAMP_NTZ, or not at all."""
-    for index, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type):
-            column = table.column(index).cast(pa.timestamp("us", tz=field.type.tz), safe=False)
-            if field.type.tz is None:
-                column = pc.assume_timezone(column, "UTC")
-            table = table.set_column(index, field.name, column)
-    return table
+            problem = f"{self.where} is not Parquet ({str(error).splitlines()[0]})"
+            raise InvalidData("not-parquet", problem, "name a folder of Parquet files") from error

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.names import quoted
-from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _READ_OPTIONS = {
     "parquet": {},
@@ -50,6 +51,8 @@ class StaticTable:
 
     def register(self, spark: SparkSession) -> None:
         """Create the temporary view ``name`` over the files."""
+        from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
+
         reader = spark.read.format(self.kind).options(**_READ_OPTIONS[self.kind])
         try:
             frame = (reader if self.schema is None else reader.schema(self.schema)).load(self.where)

@@ -11,17 +11,13 @@ from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from slackwater.spark.completeness.batches import BatchObservation, BatchOutcome
 from slackwater.spark.completeness.histogram import Cells, decode_cells
 from slackwater.spark.completeness.problem_rows import problem_rows_of
 from slackwater.spark.completeness.recount_threads import RecountThreads
 from slackwater.spark.completeness.report import CompletenessReport, completeness_report_of
 from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX, carried_heartbeats
-from slackwater.spark.completeness.tracker import (
-    BatchObservation,
-    BatchOutcome,
-    CompletenessSpec,
-    CompletenessTracker,
-)
+from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
 from slackwater.spark.runtime.queries import RunningQueries
@@ -81,6 +77,21 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         for tracker in self._trackers_of(query_id):
             tracker.on_idle(now_ms)
             _publish(tracker)
+
+    def end_stream(self, query_id: str) -> None:
+        for tracker in self._trackers_of(query_id) or self._resumed_trackers(query_id):
+            tracker.end_stream()
+            _publish(tracker)
+
+    def _resumed_trackers(self, query_id: str) -> list[CompletenessTracker]:
+        """The trackers of a query that has committed nothing in this run; they go on from the run before."""
+        for spec in self._specs.values():
+            snapshot = spec.mailbox.read_snapshot(query_id)
+            if snapshot is not None and "epoch" in snapshot:
+                tracker = CompletenessTracker(spec, query_id, snapshot["epoch"])
+                tracker.resume(snapshot, HeartbeatOffset(tracker.epoch), snapshot["batch"] + 1)
+                self._trackers[query_id, spec.name] = tracker
+        return self._trackers_of(query_id)
 
     def await_recounts(self, query_id: str, timeout_s: float) -> None:
         self._recounts.join(query_id, timeout_s)
@@ -238,6 +249,7 @@ def _observation(
         chosen_at_ms=_known_ms(control.chosen_at_us),
         decided_at_ms=_known_ms(control.decided_at_us),
         began_ms=_ms(metrics.get("began_us")),
+        lateness=_pairs(metrics.get("lateness")),
         clock_ms=reported_at_ms if clock_ms is None else clock_ms,
         cells=cells,
         reported_at_ms=reported_at_ms,
@@ -282,18 +294,26 @@ def _entry(
             wait_ms=outcome.wait_ms,
             mean_wait_ms=mean_wait_ms,
             lateness=outcome.lateness,
+            run_lateness_ms=outcome.run_lateness_ms,
+            recent_lateness_ms=outcome.recent_lateness_ms,
+            span_ms=outcome.span_ms,
             sources=outcome.sources,
             losses=outcome.losses,
             problem_rows=problem_rows,
             row_cost_s=duration_s(progress) / rows if rows else None,
             duration_s=duration_s(progress),
             state_rows=state_rows(progress),
-            results=published.results + ((last.results or 0) if last else 0),
+            results=None if published.results is None else published.results + ((last.results or 0) if last else 0),
             late_panes=published.late_panes + ((last.late_panes or 0) if last else 0),
             window_ms=published.window_ms,
+            open_rows=outcome.open_rows,
         )
 
     return SeriesEntry(about, spec.mailbox, point_after)
+
+
+def _pairs(counted: list[Any] | None) -> tuple[tuple[int | None, int], ...] | None:
+    return None if counted is None else tuple((cell["item"], cell["count"]) for cell in counted)
 
 
 def _ms(us: int | None) -> float | None:

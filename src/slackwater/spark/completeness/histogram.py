@@ -14,6 +14,7 @@ with too few different probes is not learned from, and the histogram is not samp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -109,7 +110,8 @@ class Cells:
 
     ``margins_us`` is the lower edge of each cell, so that no row appears fresher than it is. ``below`` counts late
     rows. ``unplaced`` rows are on time and valid, but the sample cannot represent them. ``invalid_by_source`` are pairs
-    of source and invalid rows.
+    of source and invalid rows. ``newest_us`` is the upper edge of the highest cell: no row is above it, unless the rows
+    were ``sampled``.
     """
 
     margins_us: NDArray[np.float64]
@@ -119,6 +121,8 @@ class Cells:
     invalid: int
     unplaced: int = 0
     invalid_by_source: tuple[tuple[int, int], ...] = ()
+    newest_us: float = -math.inf
+    sampled: bool = False
 
     @property
     def rows(self) -> int:
@@ -168,7 +172,9 @@ def decode_cells(
         invalid_by_source = tuple(zip(sources[is_invalid].tolist(), counts[is_invalid].tolist(), strict=True))
     placed, probes = codes < INVALID_CELL, int(np.count_nonzero(codes >= _FIRST_PROBE))
     codes, counts = codes[placed], counts[placed]
-    edges = np.sign(codes) * (codes / (_CELLS_PER_UNIT_WITH_SOURCES if with_sources else CELLS_PER_UNIT)) ** 8
+    per_unit = _CELLS_PER_UNIT_WITH_SOURCES if with_sources else CELLS_PER_UNIT
+    edges = _edges_us(codes, per_unit)
+    newest_us = float(_edges_us(codes + 1, per_unit).max(initial=-math.inf))
     unplaced = 0 if with_sources else all_rows - invalid - int(counts.sum())
     if unplaced:
         far = edges > sample_from_us - 1  # a cell begins at a fraction of a microsecond
@@ -178,7 +184,14 @@ def decode_cells(
             edges, unplaced, counts, codes = edges[~far], unplaced + int(counts[far].sum()), counts[~far], codes[~far]
     below = int(counts[codes < 0].sum())
     placed_sources = None if sources is None else sources[placed]
-    return Cells(edges, counts, placed_sources, below, invalid, unplaced, invalid_by_source)
+    return Cells(
+        edges, counts, placed_sources, below, invalid, unplaced, invalid_by_source, newest_us, sampled=probes > 0
+    )
+
+
+def _edges_us(codes: NDArray[np.int64], per_unit: int) -> NDArray[np.float64]:
+    """The lower edges of cells, as margins."""
+    return np.asarray(np.sign(codes) * (codes / per_unit) ** 8, dtype=np.float64)
 
 
 def _scaled_up(counts: NDArray[np.int64], far: NDArray[np.bool_], uncounted: int) -> NDArray[np.int64]:

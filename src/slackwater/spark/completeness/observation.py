@@ -11,9 +11,19 @@ from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.heartbeat_stream import with_heartbeats
 from slackwater.spark.completeness.histogram import cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.completeness.late_reason import late_reason
+from slackwater.spark.completeness.lateness import count_lateness, lateness_column
 from slackwater.spark.completeness.problem_rows import problem_row, sample_metrics, samples_rows
 from slackwater.spark.completeness.tracker import CompletenessSpec
-from slackwater.spark.worker.columns import ARRIVAL_US, CELL, CLOCK_US, CONTROL, EVENT_US, HEARTBEAT_US, PROBLEM_ROW
+from slackwater.spark.worker.columns import (
+    ARRIVAL_US,
+    CELL,
+    CLOCK_US,
+    CONTROL,
+    EVENT_US,
+    HEARTBEAT_US,
+    LATENESS,
+    PROBLEM_ROW,
+)
 from slackwater.units import DAY_US
 
 
@@ -81,6 +91,9 @@ def marked_events(
     sampled = (event >= control[Control.SAMPLE_FROM]) & plausible
     cell = cell_column(event, margin, plausible & ~impossible, sampled, spec.sources)
     marked = marked.withColumns({CELL: cell, HEARTBEAT_US: known(control[Control.HEARTBEAT])})
+    if arrival is not None and not spec.numeric_order:
+        marked = marked.withColumn(LATENESS, lateness_column(event, arrived, plausible & ~impossible))
+        metrics.append(count_lateness(F.col(LATENESS)).alias("lateness"))
     reason = late_reason(event, arrived, impossible, F.col(HEARTBEAT_US))
     if late is not None:
         marked = marked.withColumn(late, reason)
@@ -101,4 +114,4 @@ def _observed(
     observed = marked.observe(METRICS_PREFIX + spec.name, row.alias("control_us"), *metrics)
     if not keep_invalid:
         observed = observed.where(is_valid(F.col(CELL), spec.sources))
-    return observed.drop(CLOCK_US, CELL, PROBLEM_ROW)
+    return observed.drop(CLOCK_US, CELL, LATENESS, PROBLEM_ROW)

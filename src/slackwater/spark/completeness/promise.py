@@ -10,6 +10,7 @@ from slackwater.control.choice import Method
 from slackwater.control.disorder import DEFAULT_METHOD, refuse_unused
 from slackwater.promises import Completeness
 from slackwater.spark.completeness.handler import CompletenessHandler
+from slackwater.spark.completeness.open_windows import WindowGrid
 from slackwater.spark.completeness.recount import Recount
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.checks import (
@@ -39,10 +40,12 @@ def new_promise(
     numeric_order: bool = False,
     scans: int | None = 1,
     slack_by_row: bool = False,
+    grid: WindowGrid | None = None,
 ) -> CompletenessSpec:
     """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option.
 
     ``scans`` is how often the plan above will read the stream; None if it leaves out rows before they are counted.
+    ``grid`` is where the windows of the query lie; None if that is not known.
     """
     sources = [source] if isinstance(source, str) else list(source or [])
     require_stream(events, "events")
@@ -67,6 +70,7 @@ def new_promise(
         slack_by_row,
         # A slack buffer judged the rows of a micro-batch one after the other, in a state that is gone.
         None if slack_by_row else Recount(events, arrival),
+        grid or WindowGrid(),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
     refuse_unused(spec.method.name, spec.method.options)

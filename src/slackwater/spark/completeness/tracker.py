@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from slackwater.control.choice import Method
 from slackwater.control.disorder import Batch, Cause, DisorderController, make_method
+from slackwater.control.disorder.cause import STREAM_ENDED
 from slackwater.control.ledger import Ledger
 from slackwater.control.policy import LiveClock, Policy
 from slackwater.promises import Completeness
+from slackwater.spark.completeness.batches import BatchObservation, BatchOutcome
 from slackwater.spark.completeness.histogram import Cells
+from slackwater.spark.completeness.lateness import LatenessHistory
+from slackwater.spark.completeness.open_windows import OpenRows, WindowGrid
 from slackwater.spark.runtime.row_flow import RowFlow
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.mailbox import Mailbox
@@ -42,7 +46,7 @@ class CompletenessSpec:
     ``numeric_order``: the stream is ordered by a number, so silence does not mean that time passes. ``flow`` says which
     rows of the sources reach the promise; None if that is not known. ``slack_by_row``: a slack buffer judges every row,
     so a heartbeat must not be above that of the buffer. ``recount`` counts micro-batches again; None if that is not
-    possible.
+    possible. ``grid`` is where the windows of the query lie.
     """
 
     name: str
@@ -55,6 +59,7 @@ class CompletenessSpec:
     flow: RowFlow | None = None
     slack_by_row: bool = False
     recount: Recounts | None = None
+    grid: WindowGrid = field(default_factory=WindowGrid)
 
     @property
     def folder(self) -> Path:
@@ -65,56 +70,6 @@ class CompletenessSpec:
         """A controller that has learned nothing yet; refuses an unknown method or option."""
         method = make_method(self.method.name, self.completeness, **self.method.options)
         return DisorderController(self.completeness, method)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchObservation:
-    """What one committed micro-batch reported about its rows.
-
-    ``heartbeat_ms`` judged the rows (None: no heartbeat yet). ``reference_ms`` is the zero of the histogram's margins
-    (None: each row was measured from its own arrival). ``clock_ms`` is the arrival clock at the end of the batch,
-    ``reported_at_ms`` the time at which it was planned, ``took_ms`` how long it took from then to its commit,
-    ``chosen_at_ms`` the arrival clock at which its heartbeat was chosen and ``decided_at_ms`` that of the decision
-    (None: unknown). ``began_ms`` is the arrival of the first row (None: unknown).
-    ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source. ``misread``: the
-    rows were not read exactly once, as far as one can tell. ``late_in_slack`` rows were not below the heartbeat, but
-    late for the slack buffer.
-    """
-
-    batch_id: int
-    heartbeat_ms: float | None
-    reference_ms: float | None
-    clock_ms: float
-    cells: Cells
-    reported_at_ms: float
-    state_rows: int
-    source_names: dict[int, str] = field(default_factory=dict)
-    source_heartbeats_ms: dict[int | None, float] = field(default_factory=dict)
-    chosen_at_ms: float | None = None
-    decided_at_ms: float | None = None
-    began_ms: float | None = None
-    took_ms: float = 0.0
-    misread: bool = False
-    late_in_slack: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOutcome:
-    """What became of one micro-batch.
-
-    ``sources`` are those furthest behind: name, rows, and how far the freshest row is behind the clock in milliseconds.
-    ``losses`` are the sources with the most late and invalid rows: name, late rows, invalid rows.
-    """
-
-    batch_id: int
-    clock_ms: float
-    heartbeat_ms: float | None
-    wait_ms: float | None
-    ledger: Ledger
-    cause: str
-    lateness: Lateness | None = None
-    sources: tuple[tuple[str, int, float], ...] = ()
-    losses: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -144,6 +99,10 @@ class CompletenessTracker:
     _source_names: dict[int, str] = field(default_factory=dict)
     _waited_row_ms: float = 0.0
     _waited_rows: int = 0
+    _newest_ms: float = -math.inf
+    _lateness: LatenessHistory = field(default_factory=LatenessHistory)
+    _open_rows: OpenRows = field(default_factory=OpenRows)
+    _stream_ended: bool = False
 
     def __post_init__(self) -> None:
         self.controller = self.spec.new_controller()
@@ -159,6 +118,10 @@ class CompletenessTracker:
             self.last_batch = snapshot["batch"]
             self._waited_row_ms, self._waited_rows = snapshot["waited_row_ms"], snapshot["waited_rows"]
             self._source_names = {int(number): name for number, name in snapshot.get("source_names", {}).items()}
+            newest_ms = snapshot.get("newest_ms")
+            self._newest_ms = -math.inf if newest_ms is None else newest_ms
+            self._open_rows.resume(snapshot.get("open_rows", [[], []]))
+            self._lateness.resume(snapshot.get("lateness", []))
             self.unreported = list(snapshot.get("unreported", []))
         if offset.ledger is not None and offset.batch > self.last_batch:
             self.ledger = Ledger.from_json(offset.ledger)
@@ -197,10 +160,19 @@ class CompletenessTracker:
             self.controller.raise_to(observed.heartbeat_ms)
         self.ledger += Ledger(rows - late, late, invalid=cells.invalid, misread_batches=int(observed.misread))
         cause, lateness, sources = self._learn_rows(observed, late) if rows else ("no rows", None, ())
+        if rows:
+            self._count_open_rows(observed)
+        if observed.lateness is not None:
+            self._lateness.add_cells(observed.reported_at_ms, observed.lateness)
+        if self._stream_ended:
+            cause = self._text(STREAM_ENDED)
         if observed.source_heartbeats_ms:
             cause = self._learn_source_heartbeats(observed.source_heartbeats_ms)
         wait_ms = None
         if observed.heartbeat_ms is not None:
+            self._open_rows.forget_below(self.spec.grid.open_from_ms(observed.heartbeat_ms))
+        # The heartbeat that ends a stream is no wait.
+        if observed.heartbeat_ms is not None and not self._stream_ended:
             wait_ms = self._clock_ms - observed.heartbeat_ms
             self._waited_row_ms += rows * wait_ms
             self._waited_rows += rows
@@ -212,12 +184,54 @@ class CompletenessTracker:
             self.ledger,
             cause,
             lateness,
+            self._lateness.run_ms(),
+            self._lateness.recent_ms(),
+            None if observed.began_ms is None else max(0.0, observed.clock_ms - observed.began_ms),
             sources,
             self._losses(cells, late > 0),
+            self._open_rows.count,
         )
         if wait_ms is not None:
             self.latest = outcome
         return outcome
+
+    def _count_open_rows(self, observed: BatchObservation) -> None:
+        cells = observed.cells
+        reference_ms = self._clock_ms if observed.reference_ms is None else observed.reference_ms
+        values_ms = reference_ms + cells.margins_us / 1000.0
+        newest_ms = reference_ms + cells.newest_us / 1000.0
+        # A sample may miss the newest row, which is rarely above the clock.
+        sampled = cells.sampled or cells.unplaced > 0
+        self._newest_ms = max(self._newest_ms, newest_ms, self._clock_ms if sampled else -math.inf)
+        on_time = cells.margins_us >= (-math.inf if observed.heartbeat_ms is None else 0.0)
+        self._open_rows.add(values_ms[on_time], cells.counts[on_time])
+
+    def end_stream(self) -> None:
+        """No row comes after those observed: raise the heartbeat above every window that holds one of them."""
+        if math.isinf(self._newest_ms):
+            return
+        self._stream_ended = True
+        self.controller.raise_to(self.spec.grid.end_of_stream_ms(self._newest_ms))
+        clock_ms = self._newest_ms if math.isnan(self._clock_ms) else self._clock_ms
+        self.policy = Policy(clock_ms, 0.0, self.controller.heartbeat)
+
+    @property
+    def open_rows(self) -> int:
+        """How many rows are in windows that the heartbeat in force has not closed."""
+        return self._open_rows.count
+
+    @property
+    def open_windows(self) -> int | None:
+        """How many windows are open, if each of them has rows; None if that is not known."""
+        judging_ms = None if self.latest is None else self.latest.heartbeat_ms
+        if judging_ms is None or not self._open_rows.count:
+            return None
+        return self.spec.grid.open_windows(judging_ms, self._newest_ms)
+
+    @property
+    def stream_ended(self) -> bool:
+        """Whether the heartbeat has closed every window because the stream has ended."""
+        return self._stream_ended
 
     def skip_batch(self, batch_id: int) -> None:
         """Count a committed micro-batch as unreported: its rows were not judged by this query's heartbeat."""
@@ -253,6 +267,8 @@ class CompletenessTracker:
             chosen_at_ms = before_ms
         cause = self._learn_cells(observed, reference_ms, chosen_at_ms, late)
         behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
+        if observed.lateness is None:
+            self._lateness.add_lateness(observed.reported_at_ms, behind_ms, cells.counts)
         return cause, Lateness.of(behind_ms, cells.counts), self._furthest_behind(cells, behind_ms)
 
     def _learn_cells(
@@ -279,6 +295,8 @@ class CompletenessTracker:
     def _decide(self, clock_ms: float | None, reach_ms: float) -> str:
         """Decide for this clock, which may run on by ``reach_ms`` until the next decision; the cause in words."""
         decision = self.controller.decide(clock_ms)
+        if self._stream_ended:
+            return self._text(STREAM_ENDED)
         self.policy = decision.policy(self._clock_reported_at_ms, reach_ms)
         return self._text(decision.cause)
 
@@ -329,7 +347,7 @@ class CompletenessTracker:
 
     def on_idle(self, now_ms: float) -> None:
         """Let the arrival clock run on while Spark finds no rows."""
-        if self.spec.numeric_order or math.isnan(self._clock_ms) or self._state_rows == 0:
+        if self.spec.numeric_order or self._stream_ended or math.isnan(self._clock_ms) or self._state_rows == 0:
             return
         self._decide(self._clock_ms + max(0.0, now_ms - self._clock_reported_at_ms), reach_ms=0.0)
 
@@ -362,5 +380,8 @@ class CompletenessTracker:
             "waited_row_ms": self._waited_row_ms,
             "waited_rows": self._waited_rows,
             "source_names": self._source_names,
+            "newest_ms": self._newest_ms if math.isfinite(self._newest_ms) else None,
+            "open_rows": self._open_rows.snapshot(),
+            "lateness": self._lateness.snapshot(),
             "unreported": self.unreported,
         }

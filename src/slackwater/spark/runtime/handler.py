@@ -43,6 +43,10 @@ class PromiseReport(Protocol):
         """Whether the promise is kept so far."""
 
     @property
+    def verdict(self) -> str:
+        """The same in words; ``broken`` and ``nothing published yet`` are the ones of every kind."""
+
+    @property
     def ledger(self) -> Ledger:
         """The promise's count of rows."""
 
@@ -123,6 +127,10 @@ class PromiseHandler(ABC, Generic[Spec]):
 
     def on_ended(self, query_id: str) -> None:
         """A query has stopped or failed."""
+        return
+
+    def end_stream(self, query_id: str) -> None:
+        """The sources of a query have ended: let it publish what it still holds back."""
         return
 
     def await_recounts(self, query_id: str, timeout_s: float) -> None:

@@ -99,6 +99,12 @@ class PromiseListener(StreamingQueryListener):
             found = {handler.kind: handler.reports(query_id, series_of) for handler in self._handlers}
         return {kind: reports for kind, reports in found.items() if reports}
 
+    def end_stream(self, query_id: str) -> None:
+        """Let a query whose sources have ended publish what it still holds back."""
+        with self._changed:
+            for handler in self._handlers:
+                handler.end_stream(query_id)
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         # Spark calls this synchronously, before the query opens its sources.
         query_id = str(event.id)
@@ -177,6 +183,12 @@ def wait_for_batch(query_id: str, batch: int, timeout_s: float = 10.0) -> None:
     """Return once the query's promises have dealt with the batch, or after the timeout; any session."""
     for listener in list(_LISTENERS.values()):
         listener.wait_for_batch(query_id, batch, timeout_s)
+
+
+def end_stream(query_id: str) -> None:
+    """The sources of a query have ended: let it publish what it still holds back; any session."""
+    for listener in list(_LISTENERS.values()):
+        listener.end_stream(query_id)
 
 
 def reports_of(query_id: str) -> Reports:

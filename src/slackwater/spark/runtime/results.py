@@ -15,9 +15,9 @@ SLACK_PREFIX = "slackwater-slack:"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What one micro-batch published; ``window_ms`` is the newest window."""
+    """What one micro-batch published; ``window_ms`` is the newest window, ``results`` None where nobody counts them."""
 
-    results: int
+    results: int | None
     late_panes: int
     window_ms: tuple[float, float] | None
 
@@ -67,7 +67,8 @@ def results_of(progress: StreamingQueryProgress, name: str) -> Results:
     """What was published under a promise: as observed, else as the sink reports."""
     observed = progress.observedMetrics.get(RESULTS_PREFIX + name)
     if observed is None:
-        return Results(max(0, progress.sink.numOutputRows or 0), 0, None)
+        rows = progress.sink.numOutputRows
+        return Results(None if rows is None or rows < 0 else rows, 0, None)
     values = observed.asDict()
     start, end = values["start_us"], values["end_us"]
     window = None if start is None or end is None else (start / 1e3, end / 1e3)

@@ -13,6 +13,7 @@ from slackwater.names import quoted
 from slackwater.spark.completeness.api import completeness_of
 from slackwater.spark.completeness.heartbeat_stream import with_heartbeat_rows
 from slackwater.spark.completeness.observation import observed_events
+from slackwater.spark.completeness.open_windows import WindowGrid
 from slackwater.spark.completeness.promise import new_promise
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.sharding import shard_keys
@@ -43,6 +44,7 @@ class Disorder:
             name=f"{name}-dratio",
             method=self.method,
             location=location,
+            grid=WindowGrid(0.0),  # rows wait in their shard for the heartbeat alone
         )
 
     def on_time(self, values: DataFrame, promise: CompletenessSpec) -> DataFrame:

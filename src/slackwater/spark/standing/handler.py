@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from slackwater.control.ledger import Ledger
 from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.kernel.standing.weights import stream_name
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
@@ -93,14 +92,15 @@ def _entry(
 
     def point_after(last: Point | None) -> Point:
         before = (last.precision if last is not None else None) or PrecisionCounts()
+        counts = before.after(total, whole=len(shards) == spec.shards)
         return Point(
             at_ms=committed_ms(progress),
             batch=progress.batchId,
-            ledger=Ledger(),
+            ledger=counts.ledger,
             cause=precision_cause(total) if shards else "no rows",
             duration_s=duration_s(progress),
             state_rows=state_rows(progress),
-            precision=before.after(total, whole=len(shards) == spec.shards),
+            precision=counts,
             normality=tuple(tested.items()),
         )
 

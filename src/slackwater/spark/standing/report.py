@@ -11,9 +11,10 @@ from slackwater.units import percent
 from slackwater.watching.precision import FATES, PrecisionCounts
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
-from slackwater.watching.verdict import promise_text
+from slackwater.watching.verdict import NOTHING_PUBLISHED, audits_text, promise_text
 
 _NAMED = 3
+_TOO_FEW = "too few to tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class PrecisionReport:
 
     @property
     def ledger(self) -> Ledger:
-        """Empty: the rows of a precision promise are in ``counts``."""
-        return Ledger()
+        """The rows by what became of them: used rows are on time, rows out of order are late."""
+        return self.counts.ledger
 
     @property
     def counts(self) -> PrecisionCounts:
@@ -39,8 +40,15 @@ class PrecisionReport:
 
     @property
     def kept(self) -> bool:
-        """Whether the audits so far keep the promise; True while there are too few to tell."""
-        return self.counts.kept is not False
+        """Whether the audits so far keep the promise; True while there are too few to tell, but not without answers."""
+        return self.verdict in ("kept", _TOO_FEW)
+
+    @property
+    def verdict(self) -> str:
+        """``kept``, ``broken``, ``too few to tell`` or ``nothing published yet``."""
+        if not self.counts.evaluated:
+            return NOTHING_PUBLISHED
+        return {None: _TOO_FEW, True: "kept", False: "broken"}[self.counts.kept]
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -49,7 +57,9 @@ class PrecisionReport:
             "method": self.series.about.method,
             "promised_confidence": self.series.about.promised or None,
             "kept": self.kept,
+            "verdict": self.verdict,
             "fidelity": self.counts.fidelity,
+            "audits": self.counts.audits,
             "hit_ratio": self.counts.hit_ratio,
             **{
                 word: getattr(self.counts, word) for word in ("queries", "evaluated", "deferred", "guessed", "withheld")
@@ -63,8 +73,10 @@ class PrecisionReport:
 
     def __str__(self) -> str:
         counts, about = self.counts, self.series.about
-        word = {None: "too few to tell", True: "kept", False: "BROKEN"}[counts.kept]
-        fidelity = "not audited" if counts.fidelity is None else f"{percent(counts.fidelity)} of the time"
+        word = "BROKEN" if self.verdict == "broken" else self.verdict
+        fidelity = "not audited"
+        if counts.fidelity is not None:
+            fidelity = f"{percent(counts.fidelity)} of the time by {audits_text(counts)}"
         hits = "–" if counts.hit_ratio is None else percent(counts.hit_ratio)
         return "\n".join(
             [

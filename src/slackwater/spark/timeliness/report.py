@@ -12,6 +12,7 @@ from slackwater.spark.timeliness.tracker import TimelinessTracker
 from slackwater.units import duration_text, percent
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
+from slackwater.watching.verdict import NOTHING_PUBLISHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,18 @@ class TimelinessReport:
 
     @property
     def kept(self) -> bool:
-        """Whether the mean delay over all rows so far keeps the promise.
+        """Whether the mean delay over all rows so far keeps the promise. Without a row none is kept.
 
         If the target was changed, the mean of the targets under which the rows were processed is what counts.
         """
-        return self.mean_delay_s is None or self.mean_delay_s <= self.mean_target_s
+        return self.verdict == "kept"
+
+    @property
+    def verdict(self) -> str:
+        """``kept``, ``broken`` or ``nothing published yet``."""
+        if self.mean_delay_s is None:
+            return NOTHING_PUBLISHED
+        return "kept" if self.mean_delay_s <= self.mean_target_s else "broken"
 
     @property
     def loss_ratio(self) -> float:
@@ -62,6 +70,7 @@ class TimelinessReport:
             "delay_s": self.delay_s,
             "mean_delay_s": self.mean_delay_s,
             "kept": self.kept,
+            "verdict": self.verdict,
             "shed_ratio": self.shed_ratio,
             "loss_ratio": self.loss_ratio,
             "load_per_s": self.load_per_s,
@@ -85,7 +94,7 @@ class TimelinessReport:
             [
                 f"{self.name}: DELAY {promised} by {self.law}",
                 f"  delay       {_seconds(self.delay_s)} now, {_seconds(self.mean_delay_s)} on average"
-                f" ({'kept' if self.kept else 'BROKEN'})",
+                f" ({'BROKEN' if self.verdict == 'broken' else self.verdict})",
                 f"  load        {rates}",
                 *([] if self.limit is None else [f"  limit       {self.limit} decides the delay; nothing is shed"]),
                 f"  backlog     {'unknown' if self.backlog_rows is None else f'{self.backlog_rows:,.0f} rows'}",

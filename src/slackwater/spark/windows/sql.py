@@ -30,6 +30,7 @@ from slackwater.plan.combined import Copies
 from slackwater.plan.names import table_name
 from slackwater.plan.shape import template_without_window
 from slackwater.spark.completeness.observation import observed_events, promised_events
+from slackwater.spark.completeness.open_windows import WindowGrid
 from slackwater.spark.completeness.promise import default_method, new_promise, with_session_waits
 from slackwater.spark.completeness.source_heartbeats import with_source_heartbeats
 from slackwater.spark.completeness.tracker import CompletenessSpec
@@ -109,11 +110,13 @@ def _run_checked(spark: SparkSession, query: Query, options: QueryOptions) -> Da
     return run_plan(plan, events, options)
 
 
-def explained(spark: SparkSession, query: Query) -> str:
-    """The plan of a query without WITHIN over the tables of the session, as text."""
+def plan_of(spark: SparkSession, query: Query) -> tuple[Plan | CombinedPlan, str]:
+    """The plan of a query without WITHIN over the tables of the session, and the same as text."""
     if is_combined(query):
-        return explain_combined(plan_combined(spark, query))
-    return explain(plan_query(spark, query)[0])
+        combined = plan_combined(spark, query)
+        return combined, explain_combined(combined)
+    plan, _ = plan_query(spark, query)
+    return plan, explain(plan)
 
 
 def plan_combined(spark: SparkSession, query: Query) -> CombinedPlan:
@@ -229,6 +232,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         method=_method(plan, events.sparkSession, options),
         location=options.location,
         numeric_order=numeric_order,
+        grid=WindowGrid.of(plan),
         scans=None if plan.window.heartbeat is not None else 2 if plan.late is Late.ROWS else 1,
         slack_by_row=plan.slack_by_row,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 LEAST_ROWS = 30  # Kim 2012, Eq. (11); Kim 2007, §5.1: enough for the central limit theorem
 BEST_EFFORT_RATIO = 1e-6
@@ -17,7 +17,7 @@ def critical_point(drop_ratio: float) -> float:
     >>> round(critical_point(0.05), 2), round(critical_point(0.01), 2)
     (1.64, 2.33)
     """
-    return max(float(norm.isf(max(drop_ratio, BEST_EFFORT_RATIO))), 0.0)
+    return max(-float(ndtri(max(drop_ratio, BEST_EFFORT_RATIO))), 0.0)
 
 
 def rows_to_hold(z: float, sd: float, interval: float) -> float:
