@@ -12,6 +12,7 @@ CLAUSES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("RANGE", ("extent",)),
     ("SLIDE", ("extent",)),
     ("LANDMARK", ("'timestamp' or number",)),
+    ("SESSION", ("duration",)),
     ("WATTR", ("column",)),
     ("PER", ("column, …",)),
     ("DRATIO", ("number", "%")),

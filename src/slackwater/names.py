@@ -1,8 +1,9 @@
-"""Quoting of user-supplied names and strings for Spark SQL."""
+"""Quoting of user-supplied names and strings for Spark SQL, and names that any file system takes."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 
 def quoted(name: str) -> str:
@@ -32,3 +33,13 @@ def literal(text: str) -> str:
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def safe_name(text: str) -> str:
+    """A name like ``text`` from letters and digits of ASCII, dots, hyphens and underscores.
+
+    >>> safe_name("Event Time"), safe_name("Zeit_über"), safe_name("時刻")
+    ('Event_Time', 'Zeit_uber', 'promise')
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", plain)[:80] or "promise"

@@ -36,7 +36,7 @@ def test_check_points_at_the_character_and_ends_with_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "slackwater.cli.main", "check", file, "--schema", str(schema)]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
     assert outcome.returncode == 2
-    assert "[unknown-column] Sensors has no column 'tss'; use one of ts, value" in outcome.stderr
+    assert "[unknown-column] Sensors has no column 'tss' (did you mean ts?); use one of ts, value" in outcome.stderr
     assert outcome.stderr.splitlines()[-1].strip() == "^" * len("WATTR tss")
     assert "Traceback" not in outcome.stderr
 
@@ -112,7 +112,7 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
         (STANDING, (*HOLDINGS, "--table", "Prices=csv:holdings.csv"), "which-stream", "every table"),
         (GOOD, ("--table", "sensors=csv:holdings.csv"), "which-stream", "Sensors has a window, so it is the stream"),
         (WORTH, HOLDINGS, "no-window", "no stream in this query has a window"),
-        (GOOD.replace("]", "] JOIN S [RANGE 1 minute]"), (), "two-streams", "two streams have a window"),
+        (GOOD.replace("]", "] JOIN S [RANGE 1 minute]"), (), "two-streams", "the command has one source"),
         (STANDING, (*HOLDINGS, "--late-sink", "json:late"), "nothing-late", "leave it out"),
         (STANDING, (*HOLDINGS, "--key", "symbols"), "no-such-column", "--key symbols is not a column"),
         (STANDING, (*HOLDINGS, "--value", "size"), "not-standing", "weight * price is not size times a weight"),

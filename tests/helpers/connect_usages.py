@@ -108,10 +108,14 @@ def sql_and_stream_and_reconcile(spark: SparkSession, root: Path) -> None:
 
 @usage
 def late_rows_and_on_time(spark: SparkSession, root: Path) -> None:
-    stream = put_all(spark, root)
+    stream = FileStream(spark, root / "in")
     sw.stream("Sensors", stream.read_stream(), event_time="ts")
     text = "SELECT COUNT(*) AS n FROM Sensors [RANGE 4 seconds ARRIVAL arrived LATE ROWS]"
-    report = to_the_end(start(sw.sql(spark, text, name="late-rows", method=trailing()), root))
+    query = start(sw.sql(spark, text, name="late-rows", method=trailing()), root)
+    for batch in MADE:
+        stream.put(batch)
+        settle(query)
+    report = to_the_end(query)
     published = collected(spark, root)
     counted = sw.late_rows(published).count(), report.ledger.late
     assert counted[0] == counted[1] > 0, counted

@@ -40,7 +40,6 @@ def shared_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None
         yield spark
 
     monkeypatch.setattr(session, "local_session", same)
-    monkeypatch.setattr(advise, "local_session", same)
 
 
 def fill(broker: Broker, topic: str) -> list[dict[str, Any]]:

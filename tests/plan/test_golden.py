@@ -7,7 +7,7 @@ import pytest
 
 from slackwater.errors import SlackwaterError
 from slackwater.language import parse_script
-from slackwater.plan import Catalog, explain, make_plan
+from slackwater.plan import Catalog, explain_query
 
 GOLDEN = Path(__file__).parent / "golden"
 PAPERS = Path(__file__).parent.parent / "language" / "papers"
@@ -21,7 +21,7 @@ CATALOG = Catalog.from_sql(
 
 def outcome(text: str) -> str:
     try:
-        return "\n".join(explain(make_plan(query, CATALOG)) for query in parse_script(text))
+        return "\n".join(explain_query(query, CATALOG) for query in parse_script(text))
     except SlackwaterError as error:
         return f"{error}\n"
 

@@ -39,7 +39,7 @@ def stream() -> tuple[list[dict[str, Any]], np.ndarray[Any, Any], float]:
     return rows(arrivals, late_by), on_time, float(heartbeats[-1])
 
 
-@pytest.mark.parametrize("each", [20, 120])
+@pytest.mark.parametrize("each", [pytest.param(20, marks=pytest.mark.full), 120])
 def test_rows_are_judged_one_by_one(spark: SparkSession, tmp_path: Path, each: int) -> None:
     made, on_time, heartbeat_s = stream()
     assert 20 < ROWS - on_time.sum() < 120

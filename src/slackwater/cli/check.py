@@ -11,12 +11,16 @@ from slackwater.cli.query_file import read_query_file
 from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.errors import SlackwaterError
 from slackwater.language import Query, parse_script, print_query
-from slackwater.plan import Catalog, explain_standing, make_plan
+from slackwater.plan import Catalog, Plan, explain_standing, plan_query_text
+from slackwater.plan.name_checks import check_names
 
 
 def _execution_path(query: Query, catalog: Catalog) -> str:
+    if catalog.streams:
+        check_names(query, catalog)
     if query.precision is None:
-        return make_plan(query, catalog).path.value
+        plan = plan_query_text(query, catalog)
+        return plan.path.value if isinstance(plan, Plan) else "combined"
     explain_standing(query, catalog)
     return "standing"
 

@@ -10,7 +10,7 @@ import click
 from slackwater.cli.query_file import read_query_file
 from slackwater.cli.schema import read_catalog, schema_option
 from slackwater.language import parse_script
-from slackwater.plan import explain, explain_standing, make_plan
+from slackwater.plan import explain_query, explain_standing
 
 
 @click.command("explain")
@@ -27,7 +27,7 @@ def command(file: Path, schema: Path | None, as_json: bool) -> None:
     """
     catalog = read_catalog(schema)
     plans = [
-        explain(make_plan(query, catalog)) if query.precision is None else explain_standing(query, catalog)
+        explain_query(query, catalog) if query.precision is None else explain_standing(query, catalog)
         for query in parse_script(read_query_file(file))
     ]
     if as_json:

@@ -29,8 +29,13 @@ def stream_table(query: Query, static: Sequence[str] = ()) -> str:
             names = ", ".join(table.name for table in read.values())
             raise InvalidOption("no-such-table", f"--table {name}: the query does not read it", f"use one of: {names}")
     windowed = query.windowed()
-    if len(windowed) > 1 or (query.precision is None and not windowed):
-        make_plan(query)  # raises the error that points at the second window, or at the missing one
+    if query.precision is None and not windowed:
+        make_plan(query)  # raises the error for a query without a window
+    other = next((table for table, _ in windowed if table.name.lower() != windowed[0][0].name.lower()), None)
+    if other is not None:
+        problem = "two streams have a window, and the command has one source"
+        remedy = "run the query in Python: name each stream with sw.stream"
+        raise node_error(query, other.this, "two-streams", problem, remedy, length=len(other.name))
     streams = [windowed[0][0]] if windowed else [table for name, table in read.items() if name not in given]
     if not query.tables():
         problem, remedy = "the query reads no stream", "write FROM and its name"

@@ -18,6 +18,7 @@ KEYWORDS = (
     "RANGE",
     "SLIDE",
     "LANDMARK",
+    "SESSION",
     "WATTR",
     "PER",
     "SLACK",
@@ -240,9 +241,23 @@ class _ClauseParser:
         token = self._next_or(keyword, "a number")
         if token.kind != "number":
             self._refuse(
-                token, "wrong-number", f"{keyword.word} {token.text} is not a number", "write a number above 0"
+                token,
+                "wrong-number",
+                f"{keyword.word} {self.text[token.start : token.end]} is not a number",
+                self._number_remedy(keyword, token),
             )
         return self._check_size(token)
+
+    def _number_remedy(self, keyword: Token, token: Token) -> str:
+        """What to write instead of a quoted time or an INTERVAL, as other systems have them."""
+        rest = " ".join(following.text for following in self.tokens[self.at : self.at + 2])
+        for written in (token.text, rest, rest.partition(" ")[0]):
+            try:
+                duration_ms(written)
+            except InvalidOption:
+                continue
+            return f"write {keyword.word} {written}, without quotes and INTERVAL"
+        return "write a number above 0"
 
     def _check_size(self, number: Token) -> Token:
         if float(number.text) >= _LIMIT:
@@ -289,6 +304,7 @@ _READERS: dict[str, tuple[str, _Reader]] = {
     "RANGE": ("range", _ClauseParser.extent),
     "SLIDE": ("slide", _ClauseParser.extent),
     "LANDMARK": ("landmark", _ClauseParser.landmark),
+    "SESSION": ("session_ms", _ClauseParser.duration),
     "WATTR": ("attribute", _ClauseParser.column),
     "PER": ("per", _ClauseParser.columns),
     "SLACK": ("slack", _ClauseParser.slack),

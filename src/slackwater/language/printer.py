@@ -66,6 +66,8 @@ def print_clause(window: Window) -> str:
         parts.append(f"RANGE {print_extent(window.range)}")
     if window.landmark is not None:
         parts.append(f"LANDMARK {_landmark(window.landmark)}")
+    if window.session_ms is not None:
+        parts.append(f"SESSION {print_extent(Extent(window.session_ms, Measure.TIME))}")
     if window.slide is not None:
         parts.append(f"SLIDE {print_extent(window.slide)}")
     for word, column in (("WATTR", window.attribute), ("ARRIVAL", window.arrival), ("HEARTBEAT", window.heartbeat)):

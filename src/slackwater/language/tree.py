@@ -49,6 +49,7 @@ class Window:
     range: Extent | None = None
     slide: Extent | None = None
     landmark: str | float | None = None
+    session_ms: float | None = None
     attribute: str | None = None
     per: tuple[str, ...] = ()
     slack: Extent | None = None

@@ -2,13 +2,15 @@
 
 from slackwater.plan.aggregates import Aggregate, Part
 from slackwater.plan.catalog import Catalog, Stream
-from slackwater.plan.explain import explain, explain_standing
+from slackwater.plan.combined import CombinedPlan, is_combined, make_combined_plan, plan_query_text
+from slackwater.plan.explain import explain, explain_combined, explain_query, explain_standing
 from slackwater.plan.plan import Kind, Path, Plan, Shape
 from slackwater.plan.planner import make_plan
 
 __all__ = [
     "Aggregate",
     "Catalog",
+    "CombinedPlan",
     "Kind",
     "Part",
     "Path",
@@ -16,6 +18,11 @@ __all__ = [
     "Shape",
     "Stream",
     "explain",
+    "explain_combined",
+    "explain_query",
     "explain_standing",
+    "is_combined",
+    "make_combined_plan",
     "make_plan",
+    "plan_query_text",
 ]

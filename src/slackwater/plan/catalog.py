@@ -21,12 +21,14 @@ _NUMBER_TYPES = {exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.
 class Stream:
     """A stream: its name, its columns, and its time column if it was registered with one.
 
-    ``columns`` maps each name to what the column can order the stream by, or to None.
+    ``columns`` maps each name to what the column can order the stream by, or to None. ``zoneless`` are the timestamps
+    without a time zone, which cannot order it until they are cast.
     """
 
     name: str
     columns: Mapping[str, Measure | None]
     time: str | None = None
+    zoneless: frozenset[str] = frozenset()
 
     def column(self, name: str) -> str | None:
         """Return the column of that name, in any case, as the stream spells it, or None."""
@@ -70,7 +72,8 @@ class Catalog:
                 raise InvalidData("wrong-schema", f"{untyped.sql()!r} is not a column with a type", "write name TYPE")
             columns = {column.name: measure_of(column.kind) for column in tree.this.expressions}
             time = next((name for name, measure in columns.items() if measure is Measure.TIME), None)
-            streams.append(Stream(tree.this.this.name, columns, time))
+            zoneless = (c.name for c in tree.this.expressions if c.kind and c.kind.this == exp.DType.TIMESTAMPNTZ)
+            streams.append(Stream(tree.this.this.name, columns, time, frozenset(zoneless)))
         return cls.of(*streams)
 
 

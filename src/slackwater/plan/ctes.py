@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from slackwater.language import Query
@@ -60,3 +62,23 @@ def inline_ctes(query: Query, tables: list[exp.Table]) -> None:
         name = exp.to_identifier(table.alias or table.name, quoted=True)
         subquery.set("alias", exp.TableAlias(this=name, columns=[column.copy() for column in columns or []]))
         table.replace(subquery)
+
+
+def inline_repeated_ctes(query: Query, whole: exp.Query, has_window: Callable[[exp.Table], bool]) -> None:
+    """Replace each CTE with a window that is read more than once by a copy for each of its readers, in place."""
+    while True:
+        readers: dict[int, list[exp.Table]] = {}
+        for table in whole.find_all(exp.Table, bfs=False):
+            cte = definition_of(table)
+            if cte is not None and any(map(has_window, cte.this.find_all(exp.Table))):
+                readers.setdefault(id(cte), []).append(table)
+        repeated = next((tables for tables in readers.values() if len(tables) > 1), None)
+        if repeated is None:
+            return
+        cte = definition_of(repeated[0])
+        assert cte is not None
+        inline_ctes(query, repeated)
+        with_clause = cte.parent
+        cte.pop()
+        if isinstance(with_clause, exp.With) and not with_clause.expressions:
+            with_clause.pop()

@@ -7,6 +7,7 @@ from slackwater.control.deferral.scheduler import DEFAULT_ORDER
 from slackwater.language import Late, Measure, Precision, Query, print_query
 from slackwater.language.printer import print_extent, print_utility
 from slackwater.plan.catalog import Catalog
+from slackwater.plan.combined import CombinedPlan, StreamPart, plan_query_text
 from slackwater.plan.method_choice import FIXED_SLACK
 from slackwater.plan.plan import Kind, Path, Plan
 from slackwater.plan.standing import ANSWER_COLUMNS, StandingShape, standing_shape
@@ -36,6 +37,7 @@ def explain(plan: Plan) -> str:
     ]
     for number, aggregate in enumerate(plan.aggregates):
         how = aggregate.description if plan.path is Path.NATIVE else "by the window operator"
+        how = "by Spark, per session" if plan.kind is Kind.SESSION else how
         lines.append(("aggregates" if number == 0 else "", f"{aggregate.sql}: {how}"))
     lines += [("promise", _promise(plan)), ("method", _method(plan))]
     if plan.window.slack is not None:
@@ -50,6 +52,40 @@ def explain(plan: Plan) -> str:
     lines += [("cost", _cost(plan)), ("results", _results(plan))]
     lines += [("note", note) for note in plan.notes]
     return _join(lines)
+
+
+def explain_query(query: Query, catalog: Catalog | None = None) -> str:
+    """Plan a query without WITHIN and print the plan."""
+    plan = plan_query_text(query, catalog)
+    return explain(plan) if isinstance(plan, Plan) else explain_combined(plan)
+
+
+def explain_combined(plan: CombinedPlan) -> str:
+    """Print the plan of a query with several windows: the query, how streams are joined, and each part."""
+    lines = [("query", print_query(plan.query)), *(("join", words) for words in plan.joins)]
+    parts = []
+    for number, part in enumerate(plan.parts, 1):
+        own = explain(part.plan).splitlines()[1:]
+        if part.plan.path is Path.ROWS and plan.joins:
+            own = [_joined_fact(part, line) for line in own]
+        parts.append("\n".join([f"part {number}      {part.name}", *own]))
+    return "\n".join([_join(lines), *parts])
+
+
+def _joined_fact(part: StreamPart, line: str) -> str:
+    """A line of the plan of a joined stream; its window and its cost are those of the join."""
+    copies = part.copies
+    if line.startswith("window ") and copies is not None:
+        length, slide = duration_text(copies.length_ms), duration_text(copies.slide_ms)
+        return f"window      {length} every {slide}, joined with the other windows of the same end"
+    if line.startswith("window "):
+        return "window      rows, until no row of the others can meet them"
+    if line.startswith("cost "):
+        held = (
+            "each row once for each of its open windows" if copies is not None else "each row while others can meet it"
+        )
+        return f"cost        state: {held}"
+    return line
 
 
 def explain_standing(query: Query, catalog: Catalog, stream: str | None = None, value: str | None = None) -> str:
@@ -145,6 +181,9 @@ def _window(plan: Plan) -> str:
         return f"tumbling, {length}: [start, end), a row is in one window"
     if plan.kind is Kind.SLIDING:
         return f"sliding, {length} every {step}: [start, end), a row is in {plan.windows_per_row:g} windows"
+    if plan.kind is Kind.SESSION:
+        assert window.session_ms is not None
+        return f"session: rows of a group, each less than {duration_text(window.session_ms)} after the one before"
     if plan.kind is Kind.PER_ROW:
         return f"per row, the last {length}: (t − {length}, t], one result per row"
     if plan.kind is Kind.TUPLES:
@@ -167,6 +206,8 @@ def _path(plan: Plan) -> str:
         if plan.panes_where_read:
             return f"ordered: panes are built where rows are read, the window operator merges them, {where}"
         return f"ordered: the window operator, {where}"
+    if plan.kind is Kind.SESSION:
+        return "native: Spark merges rows into sessions"
     if not plan.in_panes:
         return "native: Spark copies each row into its windows and aggregates them (the plain route)"
     if plan.kind is Kind.TUMBLING:
@@ -228,6 +269,8 @@ def _cost(plan: Plan) -> str:
         return "state: a few numbers per group and aggregate, and the rows of the wait; each row is sorted once"
     if plan.path is Path.ORDERED:
         return "state: the rows of one window and of the wait; each row is sorted once"
+    if plan.kind is Kind.SESSION:
+        return "state: one entry per open session; each row is touched once"
     if plan.kind is Kind.TUMBLING:
         return "state: one entry per group and open window; each row is touched once"
     if plan.in_panes:

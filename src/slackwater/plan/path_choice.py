@@ -14,6 +14,8 @@ def window_kind(window: Window) -> Kind:
     """Return the kind of window that the clause describes."""
     if window.landmark is not None:
         return Kind.LANDMARK
+    if window.session_ms is not None:
+        return Kind.SESSION
     if window.range is None:
         return Kind.NONE
     if window.range.measure is Measure.TUPLES:
@@ -29,7 +31,7 @@ def choose_path(kind: Kind, slack_by_row: bool) -> Path:
         return Path.ROWS
     if slack_by_row:
         return Path.ORDERED  # Kim 2007, §3: a slack buffer presents the rows to the window in order
-    return Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING) else Path.ORDERED
+    return Path.NATIVE if kind in (Kind.TUMBLING, Kind.SLIDING, Kind.SESSION) else Path.ORDERED
 
 
 def slack_in_rows(window: Window) -> bool:
@@ -44,6 +46,10 @@ def slack_obstacle(window: Window, aggregates: tuple[Aggregate, ...], shape: Sha
         return "there is no RANGE"
     if window.late in (Late.ROWS, Late.PANES):
         return "late rows are published"
+    if window.session_ms is not None:
+        return "of SESSION"
+    if shape.outer is not None:
+        return "a query around the window reads its results"
     if shape.narrowed:
         return "of WHERE or a join"
     for aggregate in aggregates:

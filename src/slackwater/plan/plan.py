@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     TUMBLING = "tumbling"
     SLIDING = "sliding"
     LANDMARK = "landmark"
+    SESSION = "session"
     PER_ROW = "per row"
     TUPLES = "tuples"
     NONE = "none"
@@ -98,7 +99,8 @@ class Plan:
     @property
     def in_panes(self) -> bool:
         """Whether windows are merged from panes, which needs that every aggregate is mergeable."""
-        return self.path is Path.NATIVE and all(aggregate.mergeable for aggregate in self.aggregates)
+        panes = self.path is Path.NATIVE and self.kind is not Kind.SESSION
+        return panes and all(aggregate.mergeable for aggregate in self.aggregates)
 
     @property
     def windows_per_segment(self) -> int:

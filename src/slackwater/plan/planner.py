@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from slackwater.language import Late, Query, Window
+from slackwater.language import Late, Measure, Query, Window
 from slackwater.plan.aggregates import Aggregate
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.filter_first import filter_first
 from slackwater.plan.method_choice import choose_method, completeness_promise, method_options
+from slackwater.plan.name_checks import unknown_call
 from slackwater.plan.names import table_name
 from slackwater.plan.path_choice import (
     check_ordered_path,
@@ -25,7 +26,7 @@ from slackwater.plan.promise_checks import (
     check_punctuations,
     check_without_window,
 )
-from slackwater.plan.shape import decompose_select
+from slackwater.plan.shape import decompose_select, template_without_window
 from slackwater.plan.window_checks import attribute_measure, check_extents, resolve_columns, windowing_attribute
 from slackwater.plan.windowed_stream import WindowedStream, find_windowed_stream
 
@@ -42,16 +43,14 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     >>> make_plan(parse("SELECT MAX(v) FROM S [RANGE 1 minute SLIDE 1 second WATTR ts]")).panes_per_window
     60
     """
-    stream = resolve_columns(find_windowed_stream(query, catalog or Catalog()))
+    stream, attribute, measure = plan_stream(find_windowed_stream(query, catalog or Catalog()))
     window = stream.window
-    attribute = windowing_attribute(stream)
-    measure = attribute_measure(stream, attribute)
-    check_extents(stream, measure)
-    check_promise(stream, measure)
     kind = window_kind(window)
     check_error(stream, kind)
     # Windows in tuples hold the rows that were kept, so shedding needs no correction.
     shed = window.delay_ms is not None and kind is not Kind.TUPLES
+    if kind is Kind.NONE:
+        template_without_window(stream.query, attribute)  # refuses what is never final
     aggregates, shape = _decompose(stream, attribute, kind, shed)
     obstacle = slack_obstacle(window, aggregates, shape) if slack_in_rows(window) else None
     slack_by_row = slack_in_rows(window) and obstacle is None
@@ -59,6 +58,9 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     conditions = filter_first(stream, attribute) if window.after_where else ()
     late = window.late or Late.COUNT
     check_late(stream, late, path, aggregates, shape)
+    if kind is Kind.SESSION and shape is not None and not shape.keys:
+        problem = "a session belongs to a group, and the query has none"
+        raise stream.clause_error("SESSION", "session-without-group", problem, "add GROUP BY user, or write RANGE")
     if path is Path.ORDERED:
         check_ordered_path(stream, aggregates, shape)
         check_punctuations(stream, kind)
@@ -93,6 +95,16 @@ def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:
     )
 
 
+def plan_stream(stream: WindowedStream) -> tuple[WindowedStream, str | None, Measure | None]:
+    """Check the window clause of a stream; return the stream with its columns resolved, its WATTR and its measure."""
+    resolved = resolve_columns(stream)
+    attribute = windowing_attribute(resolved)
+    measure = attribute_measure(resolved, attribute)
+    check_extents(resolved, measure)
+    check_promise(resolved, measure)
+    return resolved, attribute, measure
+
+
 def _decompose(
     stream: WindowedStream, attribute: str | None, kind: Kind, shed: bool
 ) -> tuple[tuple[Aggregate, ...], Shape | None]:
@@ -102,11 +114,18 @@ def _decompose(
         return (), None
     columns = () if stream.known is None else tuple(stream.known.columns)
     weight = SHED_WEIGHT if shed else None
-    aggregates, shape = decompose_select(stream.query, stream.table, attribute or "", weight, columns)
+    aggregates, shape = decompose_select(
+        stream.query,
+        stream.table,
+        attribute or "",
+        weight,
+        columns,
+        per_window=choose_path(kind, slack_by_row=False) is Path.NATIVE,
+    )
     if not aggregates:
         raise stream.window_error(
             "nothing-to-aggregate",
-            "the window has no aggregate",
+            f"the window has no aggregate{unknown_call(stream.query)}",
             "select COUNT(*), MAX(…) …, or remove RANGE to get the rows under the promise",
         )
     return aggregates, shape

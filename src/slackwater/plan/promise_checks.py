@@ -82,9 +82,10 @@ def check_late(
 def _check_late_panes(
     stream: WindowedStream, path: Path, aggregates: tuple[Aggregate, ...], shape: Shape | None
 ) -> None:
-    if path is not Path.NATIVE:
+    if path is not Path.NATIVE or stream.window.session_ms is not None:
         problem = "LATE PANES needs a window with panes: RANGE and SLIDE, not in tuples"
-        raise stream.clause_error("LATE", "late-panes-without-panes", problem, "write LATE ROWS")
+        remedy = "write LATE ROWS" if stream.window.session_ms is None else "write LATE COUNT"
+        raise stream.clause_error("LATE", "late-panes-without-panes", problem, remedy)
     for aggregate in aggregates:
         if not aggregate.mergeable:
             problem = f"{aggregate.sql} cannot be merged with late panes"
@@ -101,6 +102,9 @@ def _check_late_panes(
 def _check_late_rows(stream: WindowedStream, path: Path, shape: Shape | None) -> None:
     if path is Path.ROWS:
         raise stream.clause_error("LATE", "late-rows-without-window", "LATE ROWS needs a window", "add RANGE")
+    if stream.window.session_ms is not None:
+        problem = "the sessions that a late row missed are not known"
+        raise stream.clause_error("LATE", "late-rows-of-sessions", problem, "write LATE COUNT")
     if shape is not None and shape.outer is not None:
         problem = "late rows cannot pass through the outer query"
         raise stream.clause_error("LATE", "late-rows-inside", problem, _OUTERMOST)

@@ -14,15 +14,18 @@ from slackwater.plan.aggregates import Aggregate, column_of, decompose_aggregate
 from slackwater.plan.ctes import inline_ctes
 from slackwater.plan.functions import is_aggregate
 from slackwater.plan.grouping import group_keys
+from slackwater.plan.name_checks import unknown_call
+from slackwater.plan.outer_query import finish_outer
 from slackwater.plan.plan import Shape
 from slackwater.plan.rewriting import (
     WINDOW_COLUMNS,
     aggregate_calls,
+    key_index,
     replace_keys_and_calls,
     replace_output_names,
     ungrouped_columns,
 )
-from slackwater.plan.sql_template import SqlTemplate, make_template
+from slackwater.plan.sql_template import SqlTemplate, make_template, name_slots, split_at_slots
 from slackwater.plan.text_positions import node_error
 from slackwater.plan.unsupported import refuse_calls, refuse_clauses
 from slackwater.plan.weighted_aggregates import (
@@ -35,24 +38,35 @@ from slackwater.plan.weighted_aggregates import (
 
 
 def decompose_select(
-    query: Query, table: exp.Table, attribute: str, weight: str | None = None, columns: Collection[str] = ()
+    query: Query,
+    table: exp.Table,
+    attribute: str,
+    weight: str | None = None,
+    columns: Collection[str] = (),
+    *,
+    per_window: bool = False,
 ) -> tuple[tuple[Aggregate, ...], Shape | None]:
     """Return the aggregates and the shape of the SELECT that reads ``table``; no shape without aggregates.
 
     ``attribute`` is the windowing attribute. ``weight`` is the column that corrects COUNT, SUM and AVG if rows may be
-    shed. ``columns`` are the known columns of the stream.
+    shed. ``columns`` are the known columns of the stream. ``per_window``: results come per window and not per row,
+    so that those of SELECT DISTINCT are its groups, and the end of the window is an event time.
     """
     index = next(i for i, other in enumerate(query.tables()) if other is table)
     table = tables_of(query.select.copy())[index]
     select = cast(exp.Select, table.find_ancestor(exp.Select))
     alias = table.alias or table.name
     inline_ctes(query, [other for other in tables_of(select) if other is not table])
-    _remove_qualifiers(select, table, alias)
+    remove_qualifiers(select, table, alias)
     keys = group_keys(query, select, columns)
     outputs = _outputs(query, select, keys)
     having = _having(select, outputs)
     roots = [body for _, body in outputs] + ([] if having is None else [having])
     calls = _distinct_calls(roots, keys)
+    if select.args.get("distinct") and per_window:
+        keys = _keys_of_distinct(query, select, keys, outputs, calls)
+    if not calls and (keys or select.args.get("group")):
+        calls = [exp.Count(this=exp.Star())]  # the groups themselves are the result
     if not calls:
         return (), None
     refuse_clauses(query, select, table)
@@ -85,13 +99,15 @@ def decompose_select(
         source=_source(select, table, alias),
         alias=alias,
         narrowed=bool(select.args.get("where") or select.args.get("joins")),
-        outer=_outer(query, index),
+        outer=_outer(query, index, windows_are_times=per_window),
     )
     return tuple(aggregates), shape
 
 
-def template_without_window(query: Query) -> SqlTemplate:
+def template_without_window(query: Query, time: str | None = None) -> SqlTemplate:
     """Return the whole query with a placeholder for the stream, for a query without a window.
+
+    ``time`` is the event-time column of the stream, by which Spark can aggregate it; None if it is not known.
 
     >>> from slackwater.language import parse
     >>> template_without_window(parse("SELECT * FROM S [DRATIO 1%] TABLESAMPLE (10 PERCENT)")).fill("view")
@@ -99,14 +115,21 @@ def template_without_window(query: Query) -> SqlTemplate:
     """
     whole = query.select.copy()
     table = Query(whole, query.windows).windowed()[0][0]
+    name_stream(whole, table)
+    slot = name_slots(whole, [table])
+    return split_at_slots(finish_outer(query, whole, [table], [time]), slot)
+
+
+def name_stream(whole: exp.Query, table: exp.Table) -> str:
+    """Give the stream an alias, by which the query can name its columns whatever the stream becomes; return it."""
     alias = table.alias or table.name
-    _remove_qualifiers(whole, table, alias, window_columns=False)
+    remove_qualifiers(whole, table, alias, window_columns=False)
     if not table.alias:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
-    return make_template(whole, table)
+    return alias
 
 
-def _remove_qualifiers(select: exp.Query, table: exp.Table, alias: str, *, window_columns: bool = True) -> None:
+def remove_qualifiers(select: exp.Query, table: exp.Table, alias: str, *, window_columns: bool = True) -> None:
     """Remove the stream's database from its columns, and the stream's name from the window's columns."""
     for column in select.find_all(exp.Column):
         if column.table.lower() != alias.lower():
@@ -167,6 +190,21 @@ def _distinct_calls(roots: list[exp.Expr], keys: list[exp.Expr]) -> list[exp.Exp
     return calls
 
 
+def _keys_of_distinct(
+    query: Query, select: exp.Select, keys: list[exp.Expr], outputs: list[tuple[str, exp.Expr]], calls: list[exp.Expr]
+) -> list[exp.Expr]:
+    """Return the keys of SELECT DISTINCT, and remove DISTINCT where the groups of a window are distinct anyway."""
+    bodies = [body for _, body in outputs]
+    star = next((body for body in bodies if body.is_star), None)
+    if star is not None:
+        raise node_error(query, star, "star", "SELECT DISTINCT * has no keys", "name the columns")
+    if not keys and not calls:
+        keys = bodies
+    if all(key_index(key, bodies) is not None for key in keys):
+        select.set("distinct", None)
+    return keys
+
+
 def _aggregates(calls: list[exp.Expr], attribute: str, weight: str | None) -> list[Aggregate]:
     return [
         weighted_estimate(call, number, weight)
@@ -190,12 +228,12 @@ def _refuse_ungrouped(query: Query, roots: list[exp.Expr], keys: list[exp.Expr],
             if column.is_star:
                 condition, problem, remedy = "star", f"{sql} cannot be aggregated", "name the columns"
             else:
-                condition, problem = "not-grouped", f"{sql} is neither grouped by nor aggregated"
+                condition, problem = "not-grouped", f"{sql} is neither grouped by nor aggregated{unknown_call(query)}"
                 remedy = "add it to GROUP BY, or choose a value of the window with LAST, MAX or ANY_VALUE"
             raise node_error(query, column, condition, problem, remedy, length=len(sql))
 
 
-def _outer(query: Query, index: int) -> SqlTemplate | None:
+def _outer(query: Query, index: int, *, windows_are_times: bool) -> SqlTemplate | None:
     """Return the query around the SELECT that reads table ``index``, with a placeholder for the result."""
     whole = query.select.copy()
     select = cast(exp.Select, tables_of(whole)[index].find_ancestor(exp.Select))
@@ -203,7 +241,8 @@ def _outer(query: Query, index: int) -> SqlTemplate | None:
         return None
     result = exp.to_table("result")
     select.replace(exp.select("*").from_(result, copy=False))
-    return make_template(whole, result)
+    slot = name_slots(whole, [result])
+    return split_at_slots(finish_outer(query, whole, [result], windows_are_times=windows_are_times), slot)
 
 
 def _source(select: exp.Select, table: exp.Table, alias: str) -> SqlTemplate:
@@ -215,5 +254,4 @@ def _source(select: exp.Select, table: exp.Table, alias: str) -> SqlTemplate:
         part = select.args.get(argument)
         if part:
             bare.set(argument, part)
-    found = make_template(bare, stream)
-    return SqlTemplate(found.before.removeprefix("SELECT * "), found.after)
+    return make_template(bare, stream).removeprefix("SELECT * ")

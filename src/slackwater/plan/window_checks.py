@@ -6,7 +6,8 @@ import dataclasses
 import datetime as dt
 
 from slackwater.language import Measure, Window
-from slackwater.names import unquoted
+from slackwater.names import quoted, unquoted
+from slackwater.plan.name_checks import near
 from slackwater.plan.windowed_stream import WindowedStream
 
 _MEASURE_WORDS = {Measure.TIME: "time", Measure.TUPLES: "tuples", Measure.NUMBER: "numbers"}
@@ -21,7 +22,7 @@ def resolve_columns(stream: WindowedStream) -> WindowedStream:
     def resolve(keyword: str, name: str) -> str:
         column = known.column(name)
         if column is None:
-            problem = f"{stream.table.name} has no column {name!r}"
+            problem = f"{stream.table.name} has no column {name!r}{near(name, known.columns)}"
             raise stream.clause_error(keyword, "unknown-column", problem, f"use one of {', '.join(known.columns)}")
         return column
 
@@ -58,17 +59,24 @@ def attribute_measure(stream: WindowedStream, attribute: str | None) -> Measure 
     window = stream.window
     known = None
     if stream.known is not None and attribute is not None:
-        known = stream.known.columns[stream.known.column(attribute) or attribute]
+        column = stream.known.column(attribute) or attribute
+        known = stream.known.columns[column]
+        if column in stream.known.zoneless:
+            problem = f"{column} is a TIMESTAMP_NTZ, which is no instant without a time zone"
+            remedy = f"register the stream with CAST({quoted(column)} AS TIMESTAMP), which takes the session's zone"
+            raise stream.clause_error("WATTR", "timestamp-without-zone", problem, remedy)
         if known is None:
             problem = f"{attribute} is neither a TIMESTAMP nor a whole number"
             raise stream.clause_error("WATTR", "unordered-column", problem, "choose another column")
     written = window.range.measure if window.range is not None else None
     if written is None and window.landmark is not None:
         written = Measure.TIME if isinstance(window.landmark, str) else Measure.NUMBER
+    if window.session_ms is not None:
+        written = Measure.TIME
     if written is Measure.TUPLES or written is None:
         return known
     if known is not None and known is not written:
-        keyword = "RANGE" if window.range is not None else "LANDMARK"
+        keyword = next(word for word in ("RANGE", "LANDMARK", "SESSION") if word in window.positions)
         raise stream.clause_error(
             keyword,
             "wrong-measure",
@@ -85,6 +93,7 @@ def check_extents(stream: WindowedStream, measure: Measure | None) -> None:
         problem = "RANGE and LANDMARK exclude each other"
         raise stream.clause_error("LANDMARK", "range-and-landmark", problem, "remove one of them")
     _check_landmark(stream)
+    _check_session(stream)
     if window.delay_ms is not None and window.delay_ms <= 0:
         raise stream.clause_error("DELAY", "empty-extent", "DELAY 0 cannot be kept", "write more than 0")
     if window.after_where and window.delay_ms is None:
@@ -117,6 +126,18 @@ def _check_landmark(stream: WindowedStream) -> None:
     elif landmark is not None and landmark != int(landmark):
         problem = f"LANDMARK {landmark:g} is not a whole number"
         raise stream.clause_error("LANDMARK", "wrong-landmark", problem, "write a whole number")
+
+
+def _check_session(stream: WindowedStream) -> None:
+    window = stream.window
+    if window.session_ms is None:
+        return
+    other = next((word for word in ("RANGE", "LANDMARK", "SLIDE") if word in window.positions), None)
+    if other is not None:
+        problem = f"SESSION and {other} exclude each other"
+        raise stream.clause_error(other, "session-and-range", problem, "remove one of them")
+    if window.session_ms <= 0:
+        raise stream.clause_error("SESSION", "empty-extent", "SESSION 0 is empty", "write more than 0")
 
 
 def _check_slide(stream: WindowedStream, measure: Measure | None) -> None:

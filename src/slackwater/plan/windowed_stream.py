@@ -45,7 +45,12 @@ def find_windowed_stream(query: Query, catalog: Catalog) -> WindowedStream:
     if len(found) > 1:
         remedy = "keep one of the windows and join its result"
         raise found[1].window_error("two-streams", "two streams have a window", remedy)
-    table = found[0].table
+    refuse_cte(query, found[0].table)
+    return found[0]
+
+
+def refuse_cte(query: Query, table: exp.Table) -> None:
+    """Refuse a window on a CTE."""
     if definition_of(table) is not None:
         raise node_error(
             query,
@@ -55,4 +60,3 @@ def find_windowed_stream(query: Query, catalog: Catalog) -> WindowedStream:
             f"put the window after the stream that {table.name} reads, or register {table.name} with sw.stream",
             length=len(table.name),
         )
-    return found[0]

@@ -50,3 +50,23 @@ FROM Sensors [RANGE 1 minute SLIDE 1 minute ARRIVAL at DELAY 2 seconds, SHED BY 
 SELECT SUM(value) FROM Sensors [RANGE 1 minute SLIDE 1 minute DELAY 2 seconds SHED BY (IF(host = ')]', value, array(-1)[0]))]
 ---
 SELECT s.host, SUM(n.factor * value) FROM Sensors [RANGE 1 minute SLIDE 1 minute DRATIO 1% DELAY 2 seconds AFTER WHERE] AS s LEFT JOIN names AS n ON n.sensor = s.sensor WHERE s.sensor IN ('a', 'b') AND s.value > -1.5 AND LENGTH(s.host) = 3 AND n.place = 'north' AND s.ts > TIMESTAMP '2026-01-01' GROUP BY s.host
+---
+SELECT sensor, COUNT(*) AS n, MAX(value) FROM Sensors [SESSION 10 minutes DRATIO 1%] GROUP BY sensor HAVING COUNT(*) > 1
+---
+SELECT DISTINCT sensor, host FROM Sensors [RANGE 1 minute SLIDE 1 minute]
+---
+SELECT * FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start ORDER BY peak DESC, sensor) AS n
+  FROM (SELECT sensor, MAX(value) AS peak FROM Sensors [RANGE 1 minute SLIDE 1 minute] GROUP BY sensor)
+) WHERE n <= 3
+---
+SELECT a.sensor, AVG(b.speed) FROM Sensors [RANGE 2 minutes SLIDE 1 minute DRATIO 1%] AS a
+LEFT JOIN Traffic [RANGE 1 minute SLIDE 1 minute WATTR timestamp DRATIO 5%] AS b ON a.value = b.speed GROUP BY a.sensor
+---
+SELECT a.sensor, b.speed FROM Sensors [RANGE 5 minutes DRATIO 1%] AS a
+JOIN Traffic [RANGE 1 minute WATTR timestamp DRATIO 5%] AS b ON a.value = b.speed
+---
+SELECT ts FROM Sensors [DRATIO 1%] UNION ALL SELECT timestamp FROM Traffic [DRATIO 5%]
+---
+WITH w AS (SELECT sensor, MAX(value) AS peak FROM Sensors [RANGE 1 minute SLIDE 1 minute] GROUP BY sensor)
+SELECT a.sensor FROM w AS a JOIN w AS b ON a.window_end = b.window_end AND a.peak = b.peak AND a.sensor < b.sensor

@@ -41,7 +41,7 @@ SELECT MAX(value FROM Sensors [RANGE 5 minutes]
 ---
 SELECT sensor, MAX(value) FROM Sensors [RANGE 5 minutes SLIDE 1 minute] GROUP BY sensor ORDER BY sensor
 ---
-SELECT MAX(a.value) FROM Sensors [RANGE 5 minutes] a JOIN Traffic [RANGE 5 minutes] b ON a.ts = b.timestamp
+SELECT MAX(a.value) FROM Sensors [RANGE 5 minutes] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
 ---
 SELECT MAX(value) FROM Sensors
 ---
@@ -114,3 +114,50 @@ SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTE
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second AFTER WHERE] AS s RIGHT JOIN names AS n ON n.sensor = s.sensor WHERE s.value IS NULL
 ---
 SELECT COUNT(*) FROM Sensors [RANGE 5 minutes SLIDE 1 minute DELAY 1 second HEARTBEAT beat AFTER WHERE] WHERE value > 1
+---
+SELECT COUNT(*) FROM Sensors [SESSION 5 minutes]
+---
+SELECT sensor, COUNT(*) FROM Sensors [SESSION 5 minutes SLIDE 1 minute] GROUP BY sensor
+---
+SELECT sensor, COUNT(*) FROM Sensors [SESSION 5 minutes LATE PANES] GROUP BY sensor
+---
+SELECT sensor, COUNT(*) FROM Sensors [SESSION 5 minutes LATE ROWS] GROUP BY sensor
+---
+SELECT sensor, COUNT(*) FROM Sensors [DRATIO 1%] GROUP BY sensor
+---
+SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes SLIDE 1 minute] GROUP BY sensor)
+---
+SELECT * FROM (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes SLIDE 1 minute] GROUP BY sensor) ORDER BY n LIMIT 3
+---
+SELECT *, ROW_NUMBER() OVER (PARTITION BY host ORDER BY ts) AS n FROM Sensors [DRATIO 1%]
+---
+SELECT *, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r
+FROM (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes SLIDE 1 minute] GROUP BY sensor)
+---
+SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end) AS r
+FROM (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes SLIDE 1 minute] GROUP BY sensor)
+---
+SELECT a.sensor FROM Sensors [RANGE 5 minutes SLIDE 1 minute] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
+---
+SELECT a.sensor FROM Sensors [RANGE 5 minutes SLIDE 1 minute] a
+JOIN Traffic [RANGE 5 minutes SLIDE 2 minutes] b ON a.value = b.speed
+---
+SELECT a.* FROM Sensors [RANGE 1 minute SLIDE 1 minute] a JOIN Traffic [RANGE 1 minute SLIDE 1 minute] b ON a.value = b.speed
+---
+SELECT a.sensor FROM Sensors [RANGE 5 minutes LATE ROWS] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
+---
+SELECT a.sensor FROM Sensors [RANGE 5 tuples] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
+---
+SELECT a.sensor FROM Sensors [RANGE 5 minutes DELAY 2 seconds] a JOIN Traffic [RANGE 5 minutes] b ON a.value = b.speed
+---
+SELECT MAX(value) FROM Sensors [RANGE '5 minutes']
+---
+SELECT MAX(value) FROM Sensors [RANGE INTERVAL 5 MINUTES]
+---
+SELECT sensor, SUMM(value) FROM Sensors [RANGE 5 minutes] GROUP BY sensor
+---
+SELECT a.sensor FROM Sensors [DRATIO 1%] a JOIN Traffic [DRATIO 1%] b ON a.value > b.speed
+---
+SELECT a.sensor FROM Sensors [DRATIO 1%] a LEFT JOIN Traffic [DRATIO 1%] b ON a.value = b.speed
+---
+SELECT window_end, MAX(n) FROM (SELECT COUNT(*) AS n FROM Sensors [RANGE 5 minutes] GROUP BY sensor) GROUP BY window_end

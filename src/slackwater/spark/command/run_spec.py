@@ -14,7 +14,14 @@ from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption, PromiseConflict, QueryFailed, QueryTextError
 from slackwater.files import claimed, require_output_folder
 from slackwater.language import Late, Measure, Query, Window
-from slackwater.plan import Catalog, Path, Stream, explain, explain_standing, make_plan
+from slackwater.plan import (
+    Catalog,
+    CombinedPlan,
+    Path,
+    Stream,
+    explain_standing,
+    plan_query_text,
+)
 from slackwater.promises import Completeness
 from slackwater.spark.command.kafka_source import KafkaSource
 from slackwater.spark.command.replay_source import ReplaySource
@@ -111,7 +118,7 @@ class RunSpec:
                 raise InvalidOption(
                     "not-standing", f"{option} {column} is for standing queries (WITHIN)", "leave it out"
                 )
-            if column is not None and columns is not None and column not in columns:
+            if column is not None and columns is not None and column.lower() not in map(str.lower, columns):
                 known = ", ".join(columns)
                 raise InvalidOption("no-such-column", f"{option} {column} is not a column", f"use one of: {known}")
         if columns is None:
@@ -120,7 +127,7 @@ class RunSpec:
         if self.standing:
             explain_standing(self.query, catalog, self.table, self.value)
         else:
-            make_plan(self.query, catalog)
+            plan_query_text(self.query, catalog)
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -184,15 +191,17 @@ class RunSpec:
         from slackwater.spark.runtime.results import observe_results
         from slackwater.spark.standing.sql import standing_query
         from slackwater.spark.windows.options import QueryOptions
-        from slackwater.spark.windows.sql import plan_query, run_query
+        from slackwater.spark.windows.sql import plan_of, run_query
 
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
             options = QueryOptions(name=self.table, method=self.method, law=self.law, location=location)
-            plan, _ = plan_query(spark, self.query)
+            plan, shown = plan_of(spark, self.query)
             results = run_query(spark, self.query, options)
+            if isinstance(plan, CombinedPlan) or plan.path is not Path.ROWS:
+                return shown, results
             # The results of plain Spark SQL over a promised stream are counted by nobody else.
-            return explain(plan), observe_results(results, self.table) if plan.path is Path.ROWS else results
+            return shown, observe_results(results, self.table)
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
         live = self.limit_s is not None and not self.source.recorded

@@ -12,7 +12,7 @@ from slackwater.promises import Completeness, Duration
 from slackwater.spark.completeness.late_reason import check_late_column
 from slackwater.spark.completeness.observation import promised_events
 from slackwater.spark.completeness.promise import new_promise
-from slackwater.spark.runtime.checks import require_stream
+from slackwater.spark.runtime.checks import find_column, find_columns, require_stream
 from slackwater.spark.runtime.settings import Setting, setting
 
 
@@ -67,6 +67,9 @@ def with_drop_ratio(
     if invalid not in (None, "exclude", "keep"):
         raise InvalidOption("invalid-choice", f"invalid={invalid!r}", "use 'exclude' or 'keep'")
     completeness = completeness_of(events, drop_ratio, min_wait=min_wait, max_wait=max_wait, idle_after=idle_after)
+    event_time = find_column(events, "event_time", event_time)
+    arrival = None if arrival is None else find_column(events, "arrival", arrival)
+    source = find_columns(events, "source", source)
     check_late_column(events, late)
     spec = new_promise(
         events,

@@ -9,7 +9,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from slackwater.names import quoted
 from slackwater.spark.runtime.driver_lines import asks_driver
+from slackwater.spark.worker.columns import WATERMARK_TIME
 from slackwater.spark.worker.data_sources import register_source
 from slackwater.spark.worker.heartbeat_source import BELOW_MS, HeartbeatSource
 from slackwater.spark.worker.mailbox import Mailbox
@@ -78,9 +80,14 @@ def _heartbeats(
         state=json.dumps(state),
         row_file=str(not asks_driver(spark)).lower(),
     )
-    return source.load().withWatermark(column, "0 seconds")
+    heartbeats = source.load()
+    if "." not in column:
+        return heartbeats.withWatermark(column, "0 seconds")
+    # withWatermark takes a dot for a field of a struct, and no quotes
+    watermarked = heartbeats.withColumnRenamed(column, WATERMARK_TIME).withWatermark(WATERMARK_TIME, "0 seconds")
+    return watermarked.withColumnRenamed(WATERMARK_TIME, column)
 
 
 def _no_row(column: str) -> Column:
     """A filter that removes every heartbeat row and that Spark cannot prove empty."""
-    return F.col(column) < F.lit(_BEFORE_ALL_EVENTS).cast("timestamp")
+    return F.col(quoted(column)) < F.lit(_BEFORE_ALL_EVENTS).cast("timestamp")

@@ -13,13 +13,15 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     ShortType,
+    TimestampNTZType,
     TimestampType,
 )
 
 from slackwater.errors import InvalidStream
 from slackwater.language import Measure
+from slackwater.names import quoted
 from slackwater.plan import Catalog, Stream
-from slackwater.spark.runtime.checks import require_columns, require_stream
+from slackwater.spark.runtime.checks import find_column, require_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,11 @@ def stream(
     :param value: the column that standing queries aggregate.
     """
     require_stream(df, name)
-    require_columns(df, event_time=event_time, key=key, value=value)
-    df.createOrReplaceTempView(name)
-    _REGISTERED.setdefault(df.sparkSession, {})[_bare(name)] = Registration(event_time, key, value)
+    named = {"event_time": event_time, "key": key, "value": value}
+    spelled = {o: None if column is None else find_column(df, o, column) for o, column in named.items()}
+    # Spark parses the name, so one with a space must be quoted
+    df.createOrReplaceTempView(name if name.startswith("`") or name.isidentifier() else quoted(name))
+    _REGISTERED.setdefault(df.sparkSession, {})[_bare(name)] = Registration(**spelled)
     return df
 
 
@@ -64,7 +68,8 @@ def describe(name: str, df: DataFrame, registration: Registration | None) -> Str
     time = registration.event_time if registration is not None else None
     if time is None and len(times) == 1:
         time = times[0]
-    return Stream(name, columns, time)
+    zoneless = (field.name for field in df.schema.fields if isinstance(field.dataType, TimestampNTZType))
+    return Stream(name, columns, time, frozenset(zoneless))
 
 
 def table_of(spark: SparkSession, name: str) -> DataFrame:

@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, NumericType, TimestampType
 
 from slackwater.errors import InvalidStream, PromiseConflict
+from slackwater.names import quoted, unquoted
+from slackwater.plan.name_checks import near
 
 _WATERMARK_METADATA = "spark.watermarkDelayMs"
 WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
@@ -22,12 +24,31 @@ def require_stream(df: Any, what: str) -> None:
 
 
 def require_columns(df: DataFrame, **options: str | None) -> None:
-    """Refuse an option that names a column the DataFrame does not have; ``None`` is not given."""
+    """Refuse an option that names a column the DataFrame does not have in any case; ``None`` is not given."""
     for option, column in options.items():
         if column is not None and column not in df.columns:
-            raise InvalidStream(
-                "no-such-column", f"{option}={column!r} is not a column", f"use one of: {', '.join(df.columns)}"
-            )
+            find_column(df, option, column)
+
+
+def find_column(df: DataFrame, option: str, name: str) -> str:
+    """The column of that name as the DataFrame spells it, in any case; refuses a name that no column has.
+
+    Backquotes around the name are left out, so a name may be written as in SQL.
+    """
+    for wanted in (name, unquoted(name) or name):
+        if wanted in df.columns:
+            return wanted
+        same = [column for column in df.columns if column.lower() == wanted.lower()]
+        if len(same) == 1:
+            return same[0]
+    problem = f"{option}={name!r} is not a column{near(name, df.columns)}"
+    raise InvalidStream("no-such-column", problem, f"use one of: {', '.join(df.columns)}")
+
+
+def find_columns(df: DataFrame, option: str, names: str | list[str] | None) -> list[str]:
+    """The columns of an option that takes one or more, as the DataFrame spells them."""
+    given = [names] if isinstance(names, str) else list(names or [])
+    return [find_column(df, option, name) for name in given]
 
 
 def require_timestamps(df: DataFrame, **options: str | None) -> None:
@@ -47,18 +68,38 @@ def _require_type(
         if column is not None and not isinstance(df.schema[column].dataType, wanted):
             kind = df.schema[column].dataType.simpleString()
             raise InvalidStream(
-                condition, f"{option}={column!r} is a {kind}", f"cast it first, as in CAST({column} AS {sql_type})"
+                condition,
+                f"{option}={column!r} is a {kind}",
+                f"cast it first, as in CAST({_shown(column)} AS {sql_type})",
             )
 
 
+def _shown(column: str) -> str:
+    return column if column.isidentifier() else quoted(column)
+
+
 def refuse_watermark(df: DataFrame) -> None:
-    """Refuse a DataFrame that has a watermark already."""
-    if any(_WATERMARK_METADATA in field.metadata for field in df.schema.fields):
+    """Refuse a DataFrame that has a watermark already.
+
+    A file that a query with a watermark wrote marks the column too, but a stream that reads it has no watermark.
+    """
+    marked = any(_WATERMARK_METADATA in field.metadata for field in df.schema.fields)
+    if marked and _watermark_in_plan(df):
         raise PromiseConflict(
             "second-watermark",
             "the DataFrame has a watermark already, and Spark would take the smaller of the two",
             "leave out withWatermark (or the first with_drop_ratio)",
         )
+
+
+def _watermark_in_plan(df: DataFrame) -> bool:
+    """Whether the plan has a watermark; True where it cannot be read (Spark Connect)."""
+    frame: Any = df
+    try:
+        plan = str(frame._jdf.queryExecution().analyzed().toString())
+    except Exception:
+        return True
+    return "EventTimeWatermark" in plan
 
 
 def refuse_max_policy(policy: str | None) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.control.ledger import Ledger
+from slackwater.names import safe_name
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.watching.point import Point
@@ -102,7 +103,11 @@ class PromiseHandler(ABC, Generic[Spec]):
         return {spec.folder for spec in self._specs.values()}
 
     def fresh_name(self, base: str) -> str:
-        """``base-1``, ``base-2``, …: the first name that no promise of this kind has."""
+        """``base-1``, ``base-2``, …: the first name that no promise of this kind has.
+
+        Names become names of folders, so what is no letter or digit of ASCII is replaced.
+        """
+        base = safe_name(base)
         number = 1
         while f"{base}-{number}" in self._specs:
             number += 1

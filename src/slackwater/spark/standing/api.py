@@ -18,7 +18,7 @@ from slackwater.errors import InvalidOption
 from slackwater.kernel.standing.options import Aggregate, EvaluatorOptions
 from slackwater.names import quoted
 from slackwater.promises import Duration, Precision
-from slackwater.spark.runtime.checks import require_columns, require_numbers, require_stream, require_timestamps
+from slackwater.spark.runtime.checks import find_column, require_numbers, require_stream, require_timestamps
 from slackwater.spark.runtime.connect import parallelism
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import driver_mailbox
@@ -94,7 +94,8 @@ def standing(
     input = used + out of order + invalid.
     """
     require_stream(values, "values")
-    require_columns(values, key=key, event_time=event_time, value=value)
+    key, event_time = find_column(values, "key", key), find_column(values, "event_time", event_time)
+    value = find_column(values, "value", value)
     require_timestamps(values, event_time=event_time)
     require_numbers(values, value=value)
     Precision.of(0.0 if within is None else within, 0.5 if confidence is None else confidence)

@@ -11,7 +11,7 @@ from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.names import quoted
 from slackwater.plan.planner import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
-from slackwater.spark.runtime.checks import require_columns, require_stream, require_timestamps
+from slackwater.spark.runtime.checks import find_column, require_stream, require_timestamps
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import mailbox_for
 from slackwater.spark.runtime.settings import Setting, setting
@@ -66,6 +66,8 @@ def with_max_delay(
     burst is processed whole.
     """
     timeliness = Timeliness.of(max_delay)
+    require_stream(events, "events")
+    arrival = None if arrival is None else find_column(events, "arrival", arrival)
     _check(events, arrival, weight)
     utility = None if shed_by is None else utility_column(events, shed_by)
     chosen_by = None if shed_by is None else str(shed_by)
@@ -139,8 +141,6 @@ def _coin(now_us: Column) -> Column:
 
 
 def _check(events: DataFrame, arrival: str | None, weight: str | None) -> None:
-    require_stream(events, "events")
-    require_columns(events, arrival=arrival)
     require_timestamps(events, arrival=arrival)
     if weight is not None and weight in events.columns:
         raise InvalidStream(

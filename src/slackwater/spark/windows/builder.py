@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -13,7 +14,9 @@ from slackwater.errors import InvalidOption
 from slackwater.language import Late, Measure, Window, parse, print_clause
 from slackwater.language.clause import parse_clause
 from slackwater.language.tree import Extent
+from slackwater.names import quoted
 from slackwater.plan import Catalog, make_plan
+from slackwater.plan.name_checks import check_names
 from slackwater.spark.runtime.catalog import describe
 from slackwater.spark.runtime.checks import require_stream
 from slackwater.spark.windows.column_text import column_text
@@ -83,7 +86,7 @@ def window(
         slack=_extent("SLACK", slack),
         drop_ratio=None if drop_ratio is None else ratio(drop_ratio, option="drop_ratio"),
         delay_ms=None if max_delay is None else duration_ms(max_delay, option="max_delay"),
-        shed_by=None if shed_by is None else _text(shed_by, quote=True),
+        shed_by=None if shed_by is None else _text(shed_by, df.columns),
         arrival=arrival,
         heartbeat=heartbeat,
         sources=_columns(source),
@@ -105,24 +108,26 @@ class WindowedStream:
 
     def groupBy(self, *keys: str | Column) -> WindowedStream:
         """Compute the window for each group."""
-        return dataclasses.replace(self, keys=tuple(_text(key, quote=True) for key in keys))
+        return dataclasses.replace(self, keys=tuple(_text(key, self.df.columns) for key in keys))
 
     def agg(self, *aggregates: str | Column) -> DataFrame:
         """The results: Spark SQL texts (``"MAX(value) AS peak"``) or Columns (``F.max("value").alias("peak")``)."""
         if not aggregates:
             raise InvalidOption("no-aggregate", "agg() has no aggregate", "give one, such as 'COUNT(*)'")
-        selected = ", ".join([*self.keys, *(_text(aggregate, quote=False) for aggregate in aggregates)])
+        selected = ", ".join([*self.keys, *map(_text, aggregates)])
         group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
         tail = " WITH ERROR" if self.error else ""
         text = f"SELECT {selected} FROM {_STREAM} {print_clause(self.clause)}{group}{tail}"
-        plan = make_plan(parse(text, allow_code=True), Catalog.of(describe(_STREAM, self.df, None)))
-        return run_plan(plan, self.df, self.options)
+        query, catalog = parse(text, allow_code=True), Catalog.of(describe(_STREAM, self.df, None))
+        check_names(query, catalog, self.df.sparkSession.catalog.functionExists)
+        return run_plan(make_plan(query, catalog), self.df, self.options)
 
 
-def _text(value: str | Column, *, quote: bool) -> str:
-    """Spark SQL of a column name, a text or a Column."""
+def _text(value: str | Column, columns: Collection[str] = ()) -> str:
+    """Spark SQL of a name of one of ``columns``, a text or a Column."""
     if isinstance(value, str):
-        return f"`{value}`" if quote and value.isidentifier() else value
+        is_name = value.lower() in {column.lower() for column in columns} or (columns and value.isidentifier())
+        return quoted(value) if is_name else value
     return column_text(value)
 
 

@@ -13,7 +13,13 @@ def state_identity(plan: Plan) -> dict[str, str]:
     """
     shape, window = plan.shape, plan.window
     assert shape is not None
-    clause = Window(window.range, window.slide, window.landmark, plan.attribute, window.per)
+    clause = Window(
+        range=window.range,
+        slide=window.slide,
+        landmark=window.landmark,
+        attribute=plan.attribute,
+        per=window.per,
+    )
     identity = {
         "the window": print_clause(clause),
         "GROUP BY": ", ".join(shape.keys) or "nothing",

@@ -31,10 +31,9 @@ from slackwater.spark.windows.checkpoint_guard import state_identity
 from slackwater.spark.windows.plain_types import plain_types
 from slackwater.spark.windows.reconcile import merged_part, parts_metadata
 from slackwater.spark.windows.segments import Sliding, segments_of
+from slackwater.spark.windows.watermarked import WATERMARKED, with_event_time
 from slackwater.spark.worker.columns import CLOSE, EVENT_US, HEARTBEAT_US, PANE_END
 from slackwater.units import MS_US
-
-_WATERMARKED = {"spark.watermarkDelayMs": 0}
 
 
 def native_windows(spark: SparkSession, plan: Plan, observed: DataFrame, spec: CompletenessSpec) -> DataFrame:
@@ -143,7 +142,7 @@ def _in_windows(plan: Plan, pieces: DataFrame, sliding: Sliding, first_end: str,
 
 def _aggregated(pieces: DataFrame, keys: list[str], parts: list[Part]) -> DataFrame:
     """Combine parts by ``close_us`` and ``keys``; the event time of the result is ``close``."""
-    close = F.timestamp_micros("close_us").alias("close", metadata=_WATERMARKED)
+    close = F.timestamp_micros("close_us").alias("close", metadata=WATERMARKED)
     timed = pieces.select(close, *keys, *(part.name for part in parts))
     return timed.groupBy("close", *keys).agg(*(merged_part(timed, part.name, part.combine) for part in parts))
 
@@ -155,7 +154,7 @@ def _selected(plan: Plan, windows: DataFrame, sliding: Sliding) -> DataFrame:
     if shape.plain_having is not None:
         windows = windows.where("having")
     outputs = [f"output_{i} AS {quoted(name)}" for i, (name, _) in enumerate(shape.plain_outputs)]
-    return windows.selectExpr(*edges, *outputs)
+    return with_event_time(windows.selectExpr(*edges, *outputs))
 
 
 def _lowered(plan: Plan, windows: DataFrame, sliding: Sliding, types: list[DataType]) -> DataFrame:
@@ -168,7 +167,7 @@ def _lowered(plan: Plan, windows: DataFrame, sliding: Sliding, types: list[DataT
         named = named.where(shape.having)
     outputs = [f"{sql} AS {quoted(name)}" for name, sql in shape.outputs]
     if plan.late is not Late.PANES:
-        return named.selectExpr("window_start", "window_end", *outputs)
+        return with_event_time(named).selectExpr("window_start", "window_end", *outputs)
     parts = [*shape.key_names, *(part.name for part in _parts(plan))]
     return named.select(
         "window_start",

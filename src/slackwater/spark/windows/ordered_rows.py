@@ -12,11 +12,14 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import StringType, StructField, StructType
 
 from slackwater.control.choice import Method
+from slackwater.errors import InvalidStream
+from slackwater.names import quoted
 from slackwater.promises import Duration
 from slackwater.spark.completeness.api import completeness_of
 from slackwater.spark.completeness.heartbeat_stream import under_heartbeat
 from slackwater.spark.completeness.observation import observed_events
 from slackwater.spark.completeness.promise import new_promise
+from slackwater.spark.runtime.checks import find_column, find_columns, require_stream
 from slackwater.spark.runtime.workers import require_slackwater_on_workers
 from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.ordered import rows_on_time
@@ -53,7 +56,11 @@ def ordered(
 
     The other options are those of ``with_drop_ratio``.
     """
-    keys = [per] if isinstance(per, str) else list(per or [])
+    require_stream(events, "events")
+    event_time = find_column(events, "event_time", event_time)
+    arrival = None if arrival is None else find_column(events, "arrival", arrival)
+    keys = find_columns(events, "per", per)
+    _refuse_split_names(events)
     options = QueryOptions(name=name, method=method, shards=shards, location=location)
     if not keys:
         options.refuse_several_shards("without per=: the whole stream is one order")
@@ -66,17 +73,25 @@ def ordered(
         event_time,
         completeness,
         arrival=arrival,
-        source=source,
+        source=find_columns(events, "source", source),
         name=options.name,
         method=options.method,
         location=options.location,
     )
-    shard = F.pmod(F.xxhash64(*keys), F.lit(count)) if keys else F.lit(0).cast("bigint")
+    shard = F.pmod(F.xxhash64(*(F.col(quoted(key)) for key in keys)), F.lit(count)) if keys else F.lit(0).cast("bigint")
     on_time = rows_on_time(observed_events(spark, events, promise, arrival)).withColumn(SHARD, shard)
     identity = {"event_time": event_time, "per": ", ".join(keys) or "nothing", "shards": str(count)}
     identity["rows of"] = events.schema.simpleString()
     stream = under_heartbeat(spark, on_time, event_time, promise.mailbox, promise.name, identity)
     return _delivered(stream, events.columns, events.schema)
+
+
+def _refuse_split_names(events: DataFrame) -> None:
+    """Refuse names that ``applyInPandasWithState`` of PySpark would take for fields of a struct, or for quoted."""
+    for column in events.columns:
+        if "." in column or "`" in column:
+            problem = f"PySpark cannot pass the column {column!r} to Python: its name has a dot or a backquote"
+            raise InvalidStream("unsupported-column", problem, "rename it before ordered()")
 
 
 def _delivered(stream: DataFrame, columns: list[str], schema: StructType) -> DataFrame:

@@ -6,14 +6,27 @@ import dataclasses
 import datetime as dt
 import math
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.control.choice import Law, Method
 from slackwater.control.deferral import Deferral
 from slackwater.control.disorder import DEFAULT_METHOD
-from slackwater.errors import InvalidStream
+from slackwater.errors import InvalidStream, QueryTextError
 from slackwater.language import Late, Measure, Query, parse
-from slackwater.plan import Catalog, Path, Plan, make_plan
+from slackwater.plan import (
+    Catalog,
+    CombinedPlan,
+    Kind,
+    Path,
+    Plan,
+    explain,
+    explain_combined,
+    is_combined,
+    make_combined_plan,
+    make_plan,
+)
+from slackwater.plan.combined import Copies
 from slackwater.plan.names import table_name
 from slackwater.plan.shape import template_without_window
 from slackwater.spark.completeness.observation import observed_events, promised_events
@@ -22,15 +35,19 @@ from slackwater.spark.completeness.promise import default_method, new_promise, w
 from slackwater.spark.completeness.source_heartbeats import with_source_heartbeats
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.catalog import describe, registration_of, table_of
+from slackwater.spark.runtime.error_summary import error_summary
 from slackwater.spark.runtime.number_time import number_time
 from slackwater.spark.runtime.results import observe_results
-from slackwater.spark.runtime.views import sql_over
+from slackwater.spark.runtime.views import sql_over, sql_over_all
 from slackwater.spark.standing.sql import standing_query
 from slackwater.spark.timeliness.api import with_max_delay
+from slackwater.spark.windows.copied_rows import copied_to_windows
 from slackwater.spark.windows.late_rows import with_late_rows
 from slackwater.spark.windows.native_panes import native_windows
 from slackwater.spark.windows.options import QueryOptions
 from slackwater.spark.windows.ordered import landmark_us, ordered_windows
+from slackwater.spark.windows.session_names import check_session_names
+from slackwater.spark.windows.sessions import session_windows
 from slackwater.spark.worker.columns import NUMBER_TIME
 
 
@@ -66,6 +83,15 @@ def sql(
 
 def run_query(spark: SparkSession, query: Query, options: QueryOptions) -> DataFrame:
     """The streaming DataFrame of a parsed query over the tables of the session."""
+    check_session_names(spark, query)
+    try:
+        return _run_checked(spark, query, options)
+    except AnalysisException as error:
+        remedy = "correct the query; Spark names the part of it"
+        raise QueryTextError("wrong-query", f"Spark rejects the query: {error_summary(error)}", remedy) from error
+
+
+def _run_checked(spark: SparkSession, query: Query, options: QueryOptions) -> DataFrame:
     if query.precision is not None:
         options.refuse_unused_by_within(query)
         return standing_query(
@@ -78,8 +104,47 @@ def run_query(spark: SparkSession, query: Query, options: QueryOptions) -> DataF
             shards=options.shards,
             location=options.location,
         )
+    if is_combined(query):
+        return run_combined(spark, plan_combined(spark, query), options)
     plan, events = plan_query(spark, query)
     return run_plan(plan, events, options)
+
+
+def plan_of(spark: SparkSession, query: Query) -> tuple[Plan | CombinedPlan, str]:
+    """The plan of a query without WITHIN over the tables of the session, and the same as text."""
+    if is_combined(query):
+        combined = plan_combined(spark, query)
+        return combined, explain_combined(combined)
+    plan, _ = plan_query(spark, query)
+    return plan, explain(plan)
+
+
+def plan_combined(spark: SparkSession, query: Query) -> CombinedPlan:
+    """The checked plan of a query with several windows over the tables of the session."""
+    names = {table.name: table_name(table) for table, _ in query.windowed()}
+    streams = []
+    for bare, name in names.items():
+        streams.append(describe(bare, table_of(spark, name), registration_of(spark, bare)))
+    return make_combined_plan(query, Catalog.of(*streams))
+
+
+def run_combined(spark: SparkSession, plan: CombinedPlan, options: QueryOptions) -> DataFrame:
+    """The streaming DataFrame of a query with several windows; each part has a promise of its own."""
+    for part in plan.parts:
+        options.refuse_unused_by(part.plan)
+    frames = []
+    for number, part in enumerate(plan.parts, 1):
+        name = None if options.name is None else f"{options.name}-{number}-{part.name}"
+        own = dataclasses.replace(options, name=name)
+        frames.append(run_plan(part.plan, _stream_of(spark, part.plan.stream), own, part.copies))
+    return sql_over_all(frames, plan.text.fill)
+
+
+def _stream_of(spark: SparkSession, name: str) -> DataFrame:
+    events = table_of(spark, name)
+    if not events.isStreaming:
+        raise InvalidStream("not-a-stream", f"{name} is a batch", "read it with spark.readStream")
+    return events
 
 
 def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
@@ -91,13 +156,11 @@ def plan_query(spark: SparkSession, query: Query) -> tuple[Plan, DataFrame]:
     name = table_name(table)
     events = table_of(spark, name)
     plan = make_plan(query, Catalog.of(describe(table.name, events, registration_of(spark, table.name))))
-    if not events.isStreaming:
-        raise InvalidStream("not-a-stream", f"{name} is a batch", "read it with spark.readStream")
-    return plan, events
+    return plan, _stream_of(spark, name)
 
 
-def run_plan(plan: Plan, events: DataFrame, options: QueryOptions) -> DataFrame:
-    """The streaming DataFrame of a plan over the DataFrame of its stream."""
+def run_plan(plan: Plan, events: DataFrame, options: QueryOptions, copies: Copies | None = None) -> DataFrame:
+    """The streaming DataFrame of a plan over the DataFrame of its stream; ``copies`` is for joined windows."""
     options.refuse_unused_by(plan)
     spark = events.sparkSession
     if plan.window.delay_ms is not None:
@@ -110,8 +173,14 @@ def run_plan(plan: Plan, events: DataFrame, options: QueryOptions) -> DataFrame:
     promise = _promise(plan, events, arrival, options)
     if plan.window.heartbeat is not None:
         events = with_source_heartbeats(plan, events, promise.name)
+    if copies is not None:
+        return copied_to_windows(observed_events(spark, events, promise, arrival), copies, promise)
+    if plan.kind is Kind.SESSION:
+        results = session_windows(plan, promised_events(spark, events, promise, arrival))
+        return _finished(plan, observe_results(results, promise.name))
     if plan.path is Path.ROWS:
-        return sql_over(promised_events(spark, events, promise, arrival), template_without_window(plan.query).fill)
+        template = template_without_window(plan.query, plan.attribute)
+        return sql_over(promised_events(spark, events, promise, arrival), template.fill)
     observed = observed_events(spark, events, promise, arrival)
     if plan.path is Path.NATIVE:
         results = native_windows(spark, plan, observed, promise)
@@ -120,6 +189,11 @@ def run_plan(plan: Plan, events: DataFrame, options: QueryOptions) -> DataFrame:
         results = ordered_windows(spark, plan, observed, promise, options.shards_or_default(spark))
     if plan.late is Late.ROWS:
         return with_late_rows(plan, results, observed, columns, landmark_us(spark, plan))
+    return _finished(plan, results)
+
+
+def _finished(plan: Plan, results: DataFrame) -> DataFrame:
+    """The query around the window, over its results."""
     outer = None if plan.shape is None else plan.shape.outer
     return results if outer is None else sql_over(results, outer.fill)
 

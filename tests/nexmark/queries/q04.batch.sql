@@ -1,0 +1,7 @@
+SELECT category, AVG(final) AS average
+FROM (
+  SELECT A.id, A.category, A.dateTime AS opened, MAX(B.price) AS final
+  FROM auction AS A JOIN bid AS B ON A.id = B.auction AND B.dateTime BETWEEN A.dateTime AND A.expires
+  GROUP BY A.id, A.category, A.dateTime
+)
+GROUP BY category, window(opened, '30 seconds')

@@ -1,0 +1,3 @@
+SELECT seller,
+  ROUND(AVG(price) OVER (PARTITION BY seller ORDER BY dateTime ROWS BETWEEN 10 PRECEDING AND CURRENT ROW), 2) AS average
+FROM winning

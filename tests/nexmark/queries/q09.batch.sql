@@ -1,0 +1,6 @@
+SELECT id, itemName, seller, bidder, price
+FROM (
+  SELECT A.*, B.bidder, B.price, ROW_NUMBER() OVER (PARTITION BY A.id ORDER BY B.price DESC, B.dateTime) AS n
+  FROM auction AS A JOIN bid AS B ON A.id = B.auction AND B.dateTime BETWEEN A.dateTime AND A.expires
+)
+WHERE n <= 1

@@ -1,0 +1,3 @@
+SELECT auction, bidder, price, dateTime, extra,
+  DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS day, DATE_FORMAT(dateTime, 'HH:mm') AS minute
+FROM bid [WATTR dateTime DRATIO 1%]

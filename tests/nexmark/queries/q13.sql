@@ -1,0 +1,2 @@
+SELECT B.auction, B.bidder, B.price, B.dateTime, S.value
+FROM bid [WATTR dateTime DRATIO 1%] AS B JOIN side AS S ON MOD(B.auction, 10) = S.key

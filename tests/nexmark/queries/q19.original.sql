@@ -1,0 +1,6 @@
+SELECT *
+FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) AS n
+  FROM bid [WATTR dateTime DRATIO 1%]
+)
+WHERE n <= 10
