@@ -74,7 +74,7 @@ def test_a_report_without_matplotlib_is_plain_text_in_a_notebook(monkeypatch: py
     report = Report("id", ())
     assert "<pre>" not in report._repr_html_()
     hide(monkeypatch, "matplotlib")
-    assert report._repr_html_() == "<pre></pre>"
+    assert report._repr_html_() == f"<pre>{report}</pre>"
 
 
 @pytest.mark.parametrize(

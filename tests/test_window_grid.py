@@ -26,7 +26,8 @@ SECOND, YEARS = 1_000.0, WindowGrid().length_ms
         ),
         ("SELECT k, v FROM S [DRATIO 1%]", WindowGrid()),
         (
-            "SELECT MAX(n) FROM (SELECT k, COUNT(*) AS n FROM S [RANGE 10 seconds SLIDE 10 seconds] GROUP BY k) AS q",
+            "SELECT window_end, MAX(n) FROM (SELECT k, window_end, COUNT(*) AS n "
+            "FROM S [RANGE 10 seconds SLIDE 10 seconds] GROUP BY k) AS q GROUP BY window_end",
             WindowGrid(10 * SECOND, 10 * SECOND, YEARS),
         ),
     ],
