@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +20,7 @@ import slackwater as sw
 from slackwater.control.ledger import Ledger
 from tests.helpers.harness import ORIGIN_S, collected, promise_of, same_rows, settle, start, timestamp, values
 from tests.helpers.kafka import Broker, Message, backlog_of, stream_of, value_of
+from tests.helpers.processes import start_module
 
 pytestmark = [pytest.mark.spark, pytest.mark.full, pytest.mark.usefixtures("known_controllers")]
 HOUR_S = 3600.0
@@ -169,4 +174,39 @@ def test_partitions_come_empty_and_fall_silent_and_the_broker_restarts(
     closed = exact.where(after & (F.col("window.end") <= newest[0]))
     assert values(found.where(after).selectExpr("window.start", "count")) == values(
         closed.selectExpr("window.start", "count")
+    )
+
+
+def test_a_killed_driver_loses_and_repeats_nothing(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    topic = broker.create("events", 2)
+    for partition in (0, 1):
+        made = messages(spread(6_000, 0, 1200), 1.0, partition, 10_000 * partition, seed=5 + partition)
+        for at in range(2_000, 6_000, 250):  # some rows are late by ten minutes, fewer than the promise allows
+            made[at] = replace(made[at], value=value_of(10_000 * partition + at, timestamp(at / 5 - 600)))
+        broker.send(topic, [*made, Message(None, partition, 1000 * (ORIGIN_S + 1200))])
+    broker.send(topic, messages(np.array([2000.0, 2400.0]), 0.001, 0, 99_000))
+    root = tmp_path / "run"
+    root.mkdir()
+    doomed = start_module("killable_kafka", str(root), broker.address, "doomed")
+    while not (root / "hanging").exists():
+        with pytest.raises(subprocess.TimeoutExpired):  # it must not end by itself
+            doomed.wait(timeout=0.2)
+    os.killpg(doomed.pid, signal.SIGKILL)
+    doomed.wait()
+    again = start_module("killable_kafka", str(root), broker.address)
+    assert again.wait(timeout=280) == 0
+
+    ledger = Ledger.from_json(json.loads((root / "report.json").read_text())["ledger"])
+    there = backlog_of(spark, broker, topic)
+    assert (ledger.input, ledger.invalid) == (there.count(), 2)
+    assert ledger.exact and ledger.late > 0
+    published = spark.read.parquet(str(root / "out")).drop("batch")
+    on_time = published.where("NOT late")
+    assert on_time.count() == on_time.select("window_start").distinct().count()
+    exact = there.where("ts IS NOT NULL").groupBy(F.window("ts", "10 seconds")).count()
+    newest = on_time.agg(F.max("window_end")).first()
+    assert newest is not None
+    merged = sw.reconcile(published).where(F.col("window_end") <= F.lit(newest[0]))
+    assert values(merged.selectExpr("window_start", "n")) == values(
+        exact.where(F.col("window.end") <= F.lit(newest[0])).selectExpr("window.start", "count")
     )
