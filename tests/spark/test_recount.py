@@ -15,7 +15,7 @@ import slackwater as sw
 from slackwater.control.ledger import Ledger
 from slackwater.spark.completeness.handler import CompletenessHandler
 from tests.helpers.controllers import Trailing
-from tests.helpers.harness import FileStream, batches, promise_of, settle, start
+from tests.helpers.harness import FileStream, batches, collected, promise_of, settle, start
 from tests.helpers.judged import late_ids
 from tests.helpers.usages import usage
 
@@ -74,6 +74,35 @@ def test_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     late = len(late_ids(before + after, VALID, stateless=True))
     assert late and second == Ledger(on_time=ROWS - late - len(MADE), late=late, invalid=len(MADE))
     assert second.exact
+
+
+@usage(
+    "a crash between the commit of the file sink and that of Spark's checkpoint",
+    "right: the next run goes on, and counts the rows that the sink already has",
+)
+def test_a_batch_that_the_file_sink_already_has(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark repeats the last micro-batch but does not run its plan, so it observes nothing."""
+    stream = FileStream(spark, tmp_path / "in")
+    first, before = run(lambda: promised(stream, "in-the-sink"), tmp_path, stream, MADE[:4], set(range(4, 100)))
+    last = max(progress["batchId"] for progress in before if progress["numInputRows"] >= len(MADE[3]))
+    forget_after(tmp_path / "checkpoint" / "commits", last - 1)
+    forget_after(tmp_path / "checkpoint" / "offsets", last)
+    forget_after(tmp_path / "out" / "_spark_metadata", last)
+    second, after = run(lambda: promised(stream, "in-the-sink"), tmp_path, stream, MADE[4:], set())
+    assert after[0]["batchId"] == last, "the micro-batch is repeated"
+    judged = [progress for progress in before if progress["batchId"] <= last] + after[1:]
+    late = len(late_ids(judged, VALID, stateless=True))
+    assert first.input < second.input
+    assert late and second == Ledger(on_time=ROWS - late - len(MADE), late=late, invalid=len(MADE))
+    assert collected(spark, tmp_path).count() == ROWS - len(MADE), "every valid row, once"
+
+
+def forget_after(log: Path, batch: int) -> None:
+    """Take the entries after this micro-batch out of one of Spark's logs, as if it had not come so far."""
+    for entry in log.iterdir():
+        number = entry.name.strip(".").removesuffix(".crc")
+        if number.isdigit() and int(number) > batch:
+            entry.unlink()
 
 
 def test_a_report_that_is_lost_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:

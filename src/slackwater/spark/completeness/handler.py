@@ -23,6 +23,7 @@ from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.read_check import ReadCheck
 from slackwater.spark.runtime.results import late_in_slack, results_of
+from slackwater.spark.runtime.row_flow import RowFlow
 from slackwater.spark.runtime.source_lag import waiting_rows
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
@@ -147,7 +148,10 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     ) -> BatchOutcome | None:
         """Count the rows of a micro-batch, unless another heartbeat than its own judged them."""
         spec = tracker.spec
-        control = ControlLine.of(metrics["control_us"])
+        if metrics["control_us"] is None and _sources_moved(progress, spec.flow, position + 1):
+            tracker.miss_batch(progress.batchId)
+            return None
+        control = _control_line(metrics, offset)
         reference_ms = _known_ms(control.reference_us)
         cells = decode_cells(
             ((cell["item"], cell["count"]) for cell in metrics["cells"] or []),
@@ -226,6 +230,24 @@ def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> t
             if offset.promise == spec.name or spec.mailbox.control.has(offset.epoch):
                 return position, offset
     return None
+
+
+def _sources_moved(progress: StreamingQueryProgress, flow: RowFlow | None, first_source: int) -> bool:
+    """Whether the sources of a promise had something new in this micro-batch.
+
+    If no row was observed all the same, the sink may have had the micro-batch already, and Spark did not run it again.
+    """
+    sources = [] if flow is None else progress.sources[first_source : first_source + flow.sources]
+    return any(source.startOffset != source.endOffset for source in sources)
+
+
+def _control_line(metrics: dict[str, Any], offset: HeartbeatOffset) -> ControlLine:
+    """The line that judged a micro-batch; without rows it is not observed, and follows from where the batch began."""
+    if metrics["control_us"] is not None:
+        return ControlLine.of(metrics["control_us"])
+    return ControlLine.for_batch(
+        offset.heartbeat_ms, offset.clock_ms, offset.sample_cells, offset.clock_ms, offset.decided_at_ms
+    )
 
 
 def _judged_by_its_own(offset: HeartbeatOffset, control: ControlLine) -> bool:

@@ -112,7 +112,10 @@ def marked_events(
 def _observed(
     marked: DataFrame, spec: CompletenessSpec, row: Column, metrics: list[Column], keep_invalid: bool
 ) -> DataFrame:
-    observed = marked.observe(METRICS_PREFIX + spec.name, row.alias("control_us"), *metrics)
+    # An aggregate, since Spark asks for the metrics of a plan that it has not run when the file sink already has the
+    # micro-batch. A subquery outside an aggregate then fails the query, and again at each restart.
+    control = F.first(row).alias("control_us")
+    observed = marked.observe(METRICS_PREFIX + spec.name, control, *metrics)
     if not keep_invalid:
         observed = observed.where(is_valid(F.col(CELL), spec.sources))
     return observed.drop(CLOCK_US, CELL, LATENESS, PROBLEM_ROW)

@@ -239,6 +239,10 @@ class CompletenessTracker:
         """Whether the heartbeat has closed every window because the stream has ended."""
         return self._stream_ended
 
+    def miss_batch(self, batch_id: int) -> None:
+        """Note a committed micro-batch whose rows nobody has counted; they can be counted again."""
+        self._miss_until(batch_id + 1)
+
     def skip_batch(self, batch_id: int) -> None:
         """Count a committed micro-batch as unreported: its rows were not judged by this query's heartbeat."""
         if batch_id > self.last_batch:
