@@ -400,13 +400,14 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "kind", "condition"),
     [
-        (PROMISED.replace("SUM(value)", "SUM(nothing)"), (), QueryTextError, "wrong-query"),
+        (PROMISED.replace("SUM(value)", "SUM(nothing)"), (), QueryTextError, "unknown-column"),
         (PROMISED.replace("WATTR ts", "WATTR tss"), (), QueryTextError, "unknown-column"),
         (PROMISED.replace("SUM(value)", "SUM(CAST(sensor AS INT))"), (), QueryFailed, "query-failed"),
         (QUERY.format("WATTR ts"), ("--late-sink", "json:late"), InvalidOption, "nothing-late"),
-        (JOINED.replace("Places", "Nowhere"), (), QueryTextError, "wrong-query"),
+        (JOINED.replace("Places", "Nowhere"), (), QueryTextError, "unknown-table"),
         (JOINED, ("--table", f"Places=parquet:{__file__}"), InvalidData, "unreadable-table"),
-        (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "unknown-sink"),
+        (PROMISED, ("--sink", "delta:out"), InvalidOption, "unknown-sink"),
+        (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "wrong-address"),
         (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
         (PROMISED, ("--source", "replay:nowhere"), InvalidData, "no-such-file"),
         (PROMISED, ("--source", "generator:fast"), InvalidOption, "invalid-rate"),

@@ -159,7 +159,7 @@ def test_sql_accepts_within_and_refuses_what_it_cannot_honour(spark: SparkSessio
     assert found.columns == ["at", "value", "drift", "error_bound", "interrupted_streams", "next_evaluation_at"]
     with pytest.raises(InvalidStream, match="not-standing"):
         sw.sql(spark, "SELECT MAX(price) FROM Prices [RANGE 1 hour] WITHIN 2 CONFIDENCE 95%")
-    with pytest.raises(InvalidStream, match="no-such-stream"):
+    with pytest.raises(sw.QueryTextError, match="unknown-table"):
         sw.sql(spark, "SELECT AVG(price) FROM Nothing WITHIN 2 CONFIDENCE 95%")
     with pytest.raises(UnknownName, match="unknown-deferral-method"):
         sw.sql(spark, text, deferral="guess")

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from slackwater.language import Query
 from slackwater.plan.catalog import Catalog
-from slackwater.plan.rewriting import WINDOW_COLUMNS
+from slackwater.plan.rewriting import SHED_WEIGHT, WINDOW_COLUMNS
 from slackwater.plan.spark_functions import SPARK_FUNCTIONS
 from slackwater.plan.text_positions import node_error
 
@@ -144,7 +144,9 @@ class _NameCheck:
             problem = f"there is no table {table.name}{near(table.name, names)}"
             remedy = f"{_use_one_of(names)}, or declare it"
             self._refuse(table.this, "unknown-table", problem, remedy, len(table.name))
-        return list(known.columns)
+        window = self.windows.get(id(table))
+        sheds = window is not None and window.delay_ms is not None
+        return [*known.columns, SHED_WEIGHT] if sheds else list(known.columns)
 
     def _check_expression(
         self, root: exp.Expr | None, scope: _Scope, ctes: Mapping[str, Columns], bound: frozenset[str]

@@ -26,11 +26,10 @@ from slackwater.plan.promise_checks import (
     check_punctuations,
     check_without_window,
 )
+from slackwater.plan.rewriting import SHED_WEIGHT
 from slackwater.plan.shape import decompose_select, template_without_window
 from slackwater.plan.window_checks import attribute_measure, check_extents, resolve_columns, windowing_attribute
 from slackwater.plan.windowed_stream import WindowedStream, find_windowed_stream
-
-SHED_WEIGHT = "shed_weight"
 
 
 def make_plan(query: Query, catalog: Catalog | None = None) -> Plan:

@@ -12,6 +12,8 @@ from sqlglot import exp
 from slackwater.language import spark_sql
 from slackwater.plan.functions import is_aggregate
 
+SHED_WEIGHT = "shed_weight"
+"""The column that DELAY adds: how many rows a kept row stands for."""
 WINDOW_COLUMNS = ("window_start", "window_end")
 
 

@@ -13,6 +13,8 @@ from slackwater.watching.series import About, Decision, Series
 
 NOTHING_PUBLISHED = "nothing published yet"
 """The word for a promise of a query without results: it is neither kept nor broken."""
+NOT_MEASURED = "no delay measured yet"
+"""The word for a delay promise whose first rows have come through: their delay is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from slackwater.control.choice import Law
 from slackwater.control.shedding.laws.none import NoShedding
 from slackwater.errors import InvalidOption, InvalidStream
 from slackwater.names import quoted
-from slackwater.plan.planner import SHED_WEIGHT
+from slackwater.plan.rewriting import SHED_WEIGHT
 from slackwater.promises import Duration, Timeliness
 from slackwater.spark.runtime.checks import find_column, require_stream, require_timestamps
 from slackwater.spark.runtime.listener import listener_of

@@ -12,7 +12,7 @@ from slackwater.spark.timeliness.tracker import TimelinessTracker
 from slackwater.units import duration_text, percent
 from slackwater.watching.report_text import series_json, series_lines
 from slackwater.watching.series import Series
-from slackwater.watching.verdict import NOTHING_PUBLISHED
+from slackwater.watching.verdict import NOT_MEASURED, NOTHING_PUBLISHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ class TimelinessReport:
 
     @property
     def kept(self) -> bool:
-        """Whether the mean delay over all rows so far keeps the promise. Without a row none is kept.
+        """Whether rows have come through, and their mean delay, as far as it is known, keeps the promise.
 
         If the target was changed, the mean of the targets under which the rows were processed is what counts.
         """
-        return self.verdict == "kept"
+        return self.verdict in ("kept", NOT_MEASURED)
 
     @property
     def verdict(self) -> str:
-        """``kept``, ``broken`` or ``nothing published yet``."""
+        """``kept``, ``broken``, ``no delay measured yet`` or ``nothing published yet``."""
         if self.mean_delay_s is None:
-            return NOTHING_PUBLISHED
+            return NOT_MEASURED if self.ledger.on_time else NOTHING_PUBLISHED
         return "kept" if self.mean_delay_s <= self.mean_target_s else "broken"
 
     @property
