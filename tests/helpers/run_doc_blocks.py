@@ -26,7 +26,7 @@ from tests.helpers.doc_blocks import ROOT, blocks_of
 
 SCHEMA = (
     "ts TIMESTAMP, seen TIMESTAMP, arrived TIMESTAMP, sensor STRING, floor INT, value DOUBLE, x DOUBLE, "
-    "priority DOUBLE, amount DOUBLE, urgency DOUBLE, symbol STRING, price DOUBLE, shop STRING"
+    "priority DOUBLE, amount DOUBLE, urgency DOUBLE, symbol STRING, price DOUBLE, shop STRING, kind STRING"
 )
 
 
@@ -70,7 +70,7 @@ def _walks(key: str, value: str) -> pd.DataFrame:
 def _row(second: int) -> str:
     at = f"2026-01-05T08:{second // 60:02d}:{second % 60:02d}Z"
     numbers = dict.fromkeys(("value", "x", "priority", "amount", "urgency", "price"), 1.0 + second % 7)
-    names = {"sensor": f"s{second % 4}", "floor": second % 4, "symbol": f"S{second % 3}", "shop": "north"}
+    names = {"sensor": f"s{second % 4}", "floor": second % 4, "symbol": f"S{second % 3}", "shop": "north", "kind": "order"}
     return json.dumps({"ts": at, "seen": at, "arrived": at, **names, **numbers}) + "\n"
 
 
