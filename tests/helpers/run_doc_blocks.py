@@ -70,8 +70,8 @@ def _walks(key: str, value: str) -> pd.DataFrame:
 def _row(second: int) -> str:
     at = f"2026-01-05T08:{second // 60:02d}:{second % 60:02d}Z"
     numbers = dict.fromkeys(("value", "x", "priority", "amount", "urgency", "price"), 1.0 + second % 7)
-    names = {"sensor": f"s{second % 4}", "floor": second % 4, "symbol": f"S{second % 3}", "shop": "north", "kind": "order"}
-    return json.dumps({"ts": at, "seen": at, "arrived": at, **names, **numbers}) + "\n"
+    names = {"sensor": f"s{second % 4}", "floor": second % 4, "symbol": f"S{second % 3}", "shop": "north"}
+    return json.dumps({"ts": at, "seen": at, "arrived": at, **names, "kind": "order", **numbers}) + "\n"
 
 
 def names_for(spark: SparkSession) -> dict[str, Any]:
