@@ -106,15 +106,15 @@ class Timeliness:
     max_delay_s: float
 
     @classmethod
-    def of(cls, max_delay: Duration) -> Timeliness:
-        """Make the promise from a duration as users write it.
+    def of(cls, max_delay: Duration, *, option: str = "max_delay") -> Timeliness:
+        """Make the promise from a duration as users write it; ``option`` is what error messages call it.
 
         >>> Timeliness.of("2 seconds").max_delay_s
         2.0
         """
-        delay_ms = units.duration_ms(max_delay, option="max_delay")
+        delay_ms = units.duration_ms(max_delay, option=option)
         if delay_ms <= 0:
             raise InvalidOption(
-                "no-delay-at-all", f"max_delay={max_delay!r} leaves no time for processing", "give a delay above 0"
+                "no-delay-at-all", f"{option}={max_delay!r} leaves no time for processing", "give a delay above 0"
             )
         return cls(delay_ms / units.SECOND_MS)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from slackwater.cli.generate import command
-from slackwater.errors import InvalidData
+from slackwater.errors import InvalidData, InvalidOption
 
 
 def generate(*arguments: str) -> Result:
@@ -45,7 +45,17 @@ def test_a_file_that_exists_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     result = generate(str(tmp_path / "nowhere" / "rows.parquet"), "--rows", "10")
-    assert isinstance(result.exception, InvalidData) and "[not-writable]" in str(result.exception)
+    assert isinstance(result.exception, InvalidOption) and "there is no folder" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "condition"),
+    [(("rows.csv",), "unknown-format"), (("x.parquet", "--rows", "3", "--wrong-clocks", "4"), "too-many-wrong-clocks")],
+)
+def test_a_file_that_would_mislead_is_refused(tmp_path: Path, arguments: tuple[str, ...], condition: str) -> None:
+    result = generate(str(tmp_path / arguments[0]), *arguments[1:])
+    assert isinstance(result.exception, InvalidOption) and result.exception.condition == condition
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("rows", ["1", "5"])

@@ -96,6 +96,13 @@ def test_no_path_leads_to_a_file(pages: tuple[PageServer, PageServer], folder: P
     serves(pages)
 
 
+def test_a_null_byte_is_refused(pages: tuple[PageServer, PageServer], caplog: pytest.LogCaptureFixture) -> None:
+    for page in pages:
+        for path in ("/static/%00/secret.txt", "/static/js/bokeh.min.js%00", "/%00"):
+            assert status(get(page, path)) == 400
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 @pytest.mark.parametrize("token", ["", "a", TOKEN[:-1], TOKEN + "x", "A SECRET TOKEN", "\x00", "é", "%ff", "x" * 5000])
 def test_another_token_opens_nothing(pages: tuple[PageServer, PageServer], token: str) -> None:
     _, closed = pages

@@ -102,7 +102,7 @@ def command(
     if plot is not None:
         require("matplotlib", purpose="--plot")
     require_output_file(plot, "--plot")
-    promise = Timeliness.of(target_delay)
+    promise = Timeliness.of(target_delay, option="--target-delay")
     cost_s = cost_per_row_s(capacity, cost, headroom)
     period_s = units.duration_ms(period, option="--period") / 1e3
     if period_s <= 0:

@@ -35,7 +35,7 @@ def command(location: Path, delay: str | None, promise: str | None, reset: bool,
     """
     if (delay is None) != reset:
         raise click.UsageError("give either DELAY or --reset")
-    target = None if delay is None else Timeliness.of(delay)
+    target = None if delay is None else Timeliness.of(delay, option="DELAY")
     mailbox = _mailbox(location, promise)
     mailbox.write_target(None if target is None else target.max_delay_s)
     max_delay_s = None if target is None else target.max_delay_s

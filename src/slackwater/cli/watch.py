@@ -43,7 +43,8 @@ from slackwater.watching.verdict import clock_text, verdict
 @click.option(
     "--once",
     is_flag=True,
-    help="Print the state of the promises and exit: 1 if one is broken or has published nothing, or its query failed.",
+    help="Print the state of the promises and exit: 1 if one is broken or has published nothing, if its query failed, "
+    "or if LOCATIONS hold no promise.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Like --once, as JSON on standard output.")
 @click.pass_context
@@ -77,7 +78,8 @@ def command(
     if once or as_json:
         found = SeriesFinder(folders).find()
         _print_series(found, as_json)
-        ctx.exit(1 if any(_has_failed(series) for series in found) else 0)
+        found_nothing = bool(locations) and not found
+        ctx.exit(1 if found_nothing or any(_has_failed(series) for series in found) else 0)
     require("bokeh", "tornado", "prometheus_client", purpose="slackwater watch")
     from slackwater.watching.metrics_server import MetricsServer
     from slackwater.watching.page_server import PageServer

@@ -60,8 +60,11 @@ class Catalog:
         try:
             trees = [tree for tree in sqlglot.parse(text, read="spark") if tree is not None]
         except ParseError as error:
-            problem = f"the schema is not Spark SQL ({error.errors[0]['description']})"
-            raise InvalidData("wrong-schema", problem, "write CREATE TABLE …") from error
+            raise _not_a_schema(error) from error
+        if not trees:
+            raise InvalidData(
+                "wrong-schema", "the schema declares no table", "write CREATE TABLE name (column TYPE, …)"
+            )
         streams = []
         for tree in trees:
             if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
@@ -75,6 +78,13 @@ class Catalog:
             zoneless = (c.name for c in tree.this.expressions if c.kind and c.kind.this == exp.DType.TIMESTAMPNTZ)
             streams.append(Stream(tree.this.this.name, columns, time, frozenset(zoneless)))
         return cls.of(*streams)
+
+
+def _not_a_schema(error: ParseError) -> InvalidData:
+    found = error.errors[0]
+    where = f"line {found['line']}, at {found['highlight']!r}" if found.get("highlight") else found["description"]
+    problem = f"the schema is not Spark SQL ({where})"
+    return InvalidData("wrong-schema", problem, "write CREATE TABLE name (column TYPE, …)")
 
 
 def measure_of(kind: exp.DataType | None) -> Measure | None:

@@ -51,7 +51,10 @@ def read_recording(
     wanted = [event_time, *([arrival] if arrival else []), *sources, *([heartbeat] if heartbeat else [])]
     table = read_columns(path, wanted)
     values, is_time = _numbers(table[event_time], path)
-    arrivals = None if arrival is None else _numbers(table[arrival], path)[0]
+    arrivals, arrival_is_time = (None, True) if arrival is None else _numbers(table[arrival], path)
+    if is_time and not arrival_is_time:
+        problem = f"{event_time!r} of {path} is a time, but {arrival!r} is a number"
+        raise InvalidData("mixed-measures", problem, "name the column with the time of arrival, or leave out --arrival")
     punctuations = None if heartbeat is None else _numbers(table[heartbeat], path)[0]
     codes: NDArray[np.int64] | None = None
     if sources:

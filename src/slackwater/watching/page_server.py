@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -20,6 +21,7 @@ from bokeh.document import Document
 from bokeh.server.auth_provider import AuthProvider
 from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
+from tornado.routing import PathMatches, Rule
 from tornado.web import RequestHandler
 
 from slackwater.errors import MissingRequirement
@@ -62,11 +64,7 @@ class PageServer:
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
-            raise MissingRequirement(
-                "port-taken",
-                f"cannot listen on {host}:{port} ({self._failure.strerror})",
-                "choose another port, or 0 for any",
-            ) from self._failure
+            raise _not_listening(host, port, self._failure) from self._failure
 
     @property
     def port(self) -> int:
@@ -104,6 +102,8 @@ class PageServer:
                 unused_session_lifetime_milliseconds=10_000,
                 **extra,
             )
+            # before Bokeh's own rules, which would fail with an error in the log
+            self._server._tornado.wildcard_router.rules.insert(0, Rule(PathMatches(r".*(%00|\x00).*"), _NullByte))
             if auth is None:
                 self._server._tornado.websocket_origins.update(
                     f"{name}:{self._server.port}" for name in ("localhost", "127.0.0.1", "[::1]")
@@ -133,6 +133,13 @@ class PageServer:
         return self._series
 
 
+def _not_listening(host: str, port: int, error: OSError) -> MissingRequirement:
+    problem = f"cannot listen on {host}:{port} ({error.strerror})"
+    if isinstance(error, socket.gaierror):
+        return MissingRequirement("unknown-host", problem, "give an address of this machine")
+    return MissingRequirement("port-taken", problem, "choose another port, or 0 for any")
+
+
 class _TokenAuth(AuthProvider):  # type: ignore[misc]
     """Requires the token in the address of the first request, and a cookie in later ones."""
 
@@ -160,6 +167,14 @@ class _TokenAuth(AuthProvider):  # type: ignore[misc]
     @property
     def login_handler(self) -> type[RequestHandler]:
         return _Refused
+
+
+class _NullByte(RequestHandler):
+    """The answer to a request for a path that no file can have."""
+
+    def prepare(self) -> None:
+        self.set_status(400)
+        self.finish()
 
 
 class _Refused(RequestHandler):
