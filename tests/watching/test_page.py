@@ -260,3 +260,20 @@ def test_the_page_with_a_token_works_in_a_browser(browser: Browser, tmp_path: Pa
 def test_a_port_that_is_taken_is_refused_with_advice(page: PageServer, tmp_path: Path) -> None:
     with pytest.raises(MissingRequirement, match="port-taken.*choose another port"):
         PageServer(lambda: [tmp_path], port=page.port)
+
+
+def test_a_page_without_a_port_takes_a_free_one_if_its_own_is_taken(tmp_path: Path) -> None:
+    first, second = (PageServer(lambda: [tmp_path]) for _ in range(2))
+    try:
+        assert first.port != second.port
+        assert urllib.request.urlopen(second.url).status == 200
+        with pytest.raises(MissingRequirement, match="port-taken"):
+            PageServer(lambda: [tmp_path], port=second.port)
+    finally:
+        first.close()
+        second.close()
+
+
+def test_an_unknown_host_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingRequirement, match="unknown-host"):
+        PageServer(lambda: [tmp_path], port=0, host="300.1.1.1")

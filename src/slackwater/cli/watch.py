@@ -26,9 +26,7 @@ from slackwater.watching.verdict import clock_text, verdict
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=DEFAULT_PAGE_PORT,
-    show_default=True,
-    help="Port of the page; 0 takes any free one.",
+    help=f"Port of the page; 0 takes any free one.  [default: {DEFAULT_PAGE_PORT}, or a free one if that is taken]",
 )
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on; off loopback a token is required."
@@ -51,7 +49,7 @@ from slackwater.watching.verdict import clock_text, verdict
 def command(
     ctx: click.Context,
     locations: tuple[Path, ...],
-    port: int,
+    port: int | None,
     host: str,
     token: str | None,
     metrics_port: int | None,

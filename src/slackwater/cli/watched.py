@@ -32,7 +32,7 @@ def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=False,
             flag_value=DEFAULT_PAGE_PORT,
             metavar="[PORT]",
-            help=f"Serve the live page on loopback, on port {DEFAULT_PAGE_PORT} or the one given.",
+            help=f"Serve the live page on loopback, on the port given, or {DEFAULT_PAGE_PORT}, or a free one if that is taken.",
         ),
     ):
         command = option(command)
@@ -49,7 +49,7 @@ def watched(console: Console, watch_port: int | None, metrics_port: int | None) 
             from slackwater.watching.page_server import PageServer
 
             quiet_servers()
-            page = PageServer(registered_folders, port=watch_port)
+            page = PageServer(registered_folders, port=None if watch_port == DEFAULT_PAGE_PORT else watch_port)
             served.callback(page.close)
             console.print(f"live page: {page.url}", highlight=False)
         if metrics_port is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import hmac
 import ipaddress
@@ -21,6 +22,7 @@ from bokeh.document import Document
 from bokeh.server.auth_provider import AuthProvider
 from bokeh.server.server import Server
 from tornado.ioloop import IOLoop
+from tornado.netutil import bind_sockets
 from tornado.routing import PathMatches, Rule
 from tornado.web import RequestHandler
 
@@ -37,14 +39,14 @@ _FRESH_S = 0.5
 class PageServer:
     """A live page over the series in some folders, until ``close()``.
 
-    Off loopback every request needs the token; if none is given, one is made. The page loads nothing from elsewhere.
+    Without ``port`` it listens on 4141, or on any free port if that is taken. Off loopback every request needs the token; if none is given, one is made. The page loads nothing from elsewhere.
     """
 
     def __init__(
         self,
         folders: Callable[[], Iterable[Path]],
         *,
-        port: int = DEFAULT_PAGE_PORT,
+        port: int | None = None,
         host: str = "127.0.0.1",
         token: str | None = None,
     ) -> None:
@@ -94,7 +96,7 @@ class PageServer:
             self._server = Server(
                 {"/": Application(FunctionHandler(self._open))},
                 io_loop=loop,
-                port=self._requested_port,
+                port=self._free_port() if self._requested_port is None else self._requested_port,
                 address=self.host,
                 # off loopback the host name of the page is unknown; the token protects it
                 allow_websocket_origin=None if auth is None else ["*"],
@@ -118,6 +120,17 @@ class PageServer:
         loop.start()
         self._server.stop()
         loop.close()
+
+    def _free_port(self) -> int:
+        """The default port, or 0 (any) if somebody listens there."""
+        try:
+            for listener in bind_sockets(DEFAULT_PAGE_PORT, self.host):
+                listener.close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return 0
+        return DEFAULT_PAGE_PORT
 
     def _open(self, document: Document) -> None:
         context: Any = document.session_context

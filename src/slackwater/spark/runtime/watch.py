@@ -10,14 +10,13 @@ from pyspark.sql import SparkSession
 from slackwater.extras import require
 from slackwater.spark.runtime.location import mounted_location
 from slackwater.watching.folders import registered_folders
-from slackwater.watching.ports import DEFAULT_PAGE_PORT
 
 if TYPE_CHECKING:
     from slackwater.watching.page_server import PageServer
 
 
 def watch(
-    spark: SparkSession, *, port: int = DEFAULT_PAGE_PORT, host: str = "127.0.0.1", token: str | None = None
+    spark: SparkSession, *, port: int | None = None, host: str = "127.0.0.1", token: str | None = None
 ) -> PageServer:
     """Open a live page over the promises of this process; ``.url`` is its address, ``.close()`` ends it.
 
@@ -25,7 +24,7 @@ def watch(
     of earlier runs. It loads nothing from other servers and sends nothing to them. It needs the extra ``watch``.
 
     ``host`` is the address to listen on. Off loopback the page requires a ``token``; if you give none, one is made. The
-    token is part of ``url``. ``port=0`` takes any free port.
+    token is part of ``url``. Without ``port`` it is 4141, or a free one if that is taken; 0 takes any.
     """
     require("bokeh", "tornado", purpose="the live page")
     from slackwater.watching.page_server import PageServer
