@@ -83,7 +83,7 @@ def test_shell_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for block in BLOCKS:
         if block.page != page or not block.is_run:
             continue
-        if block.language == "sql":
+        if block.language == "sql" and not Path("peaks.sql").exists():
             Path("peaks.sql").write_text(block.text)
         if block.language in SHELL:
             run_commands(block)
@@ -113,6 +113,7 @@ def interrupt_once_it_serves(command: str, environment: Mapping[str, str]) -> No
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     assert served.stderr is not None
     line = served.stderr.readline()

@@ -37,6 +37,11 @@ def test_an_original_that_is_never_final_is_refused(number: int) -> None:
     assert error is not None and error.condition in ("aggregate-without-window", "not-in-a-stream")
 
 
+@pytest.mark.parametrize("number", [15, 16, 17])
+def test_a_day_as_a_key_is_answered_with_a_window_of_a_day(number: int) -> None:
+    assert "write [RANGE 1 day SLIDE 1 day], and group by the other columns only" in str(refusal(number))
+
+
 def test_the_page_shows_every_query() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for number in NUMBERS:

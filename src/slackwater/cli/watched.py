@@ -32,7 +32,7 @@ def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=False,
             flag_value=DEFAULT_PAGE_PORT,
             metavar="[PORT]",
-            help=f"Serve the live page on loopback, on the port given, or {DEFAULT_PAGE_PORT}, or a free one if that is taken.",
+            help=f"Serve the live page on loopback, on port {DEFAULT_PAGE_PORT} (or a free one) or the one given.",
         ),
     ):
         command = option(command)

@@ -12,10 +12,16 @@ from slackwater.plan.ctes import definition_of
 from slackwater.plan.rewriting import WINDOW_COLUMNS, aggregate_calls
 from slackwater.plan.text_positions import find_words, node_error, position_error, start_of
 from slackwater.plan.unsupported import clause_words
-from slackwater.plan.window_ranks import REMEDY, rank_calls, rewrite_ranks
+from slackwater.plan.window_ranks import TOP_N, rank_calls, rewrite_ranks
 
 _WINDOW_CALLS = {"WINDOW", "SESSION_WINDOW", "WINDOW_TIME"}
-_ENDLESS = {"order": REMEDY, "limit": REMEDY, "offset": REMEDY, "sort": "remove SORT BY"}
+# By words in an expression over an event time: the period that it names.
+_PERIODS = (
+    (("mm", "MINUTE", "minute"), "1 minute"),
+    (("HH", "HOUR", "hour"), "1 hour"),
+    (("dd", "DAY", "day", "AS DATE", "TO_DATE", "DATE("), "1 day"),
+)
+_ENDLESS = {"order": TOP_N, "limit": TOP_N, "offset": TOP_N, "sort": "remove SORT BY"}
 
 
 def finish_outer(
@@ -106,12 +112,27 @@ def _check_groups(query: Query, select: exp.Select, names: frozenset[str]) -> No
     if not timed:
         at: exp.Expr = calls[0] if calls else group.expressions[0] if group is not None else select
         problem = f"{spark_sql(at)} over an endless stream is never final"
-        remedy = "give the stream a window, as in [RANGE 10 seconds SLIDE 10 seconds], or add window_end to GROUP BY"
+        remedy = _period_remedy(keys, names) or (
+            "give the stream a window, as in [RANGE 10 seconds SLIDE 10 seconds], or add window_end to GROUP BY"
+        )
         raise node_error(query, at, "aggregate-without-window", problem, remedy, length=len(spark_sql(at)))
     columns = [key for key in timed if isinstance(key, exp.Column)]
     starts = [key for key in columns if key.name.lower() == "window_start"]
     if group is not None and starts and len(starts) == len(timed):
         group.append("expressions", exp.column("window_end", table=starts[0].table or None))
+
+
+def _period_remedy(keys: list[exp.Expr], names: frozenset[str]) -> str | None:
+    """What to write instead of a key such as ``DATE_FORMAT(ts, 'yyyy-MM-dd')``, which is a period of an event time."""
+    for key in keys:
+        columns = list(key.find_all(exp.Column))
+        period = next((period for words, period in _PERIODS if any(word in spark_sql(key) for word in words)), None)
+        if period and columns and all(c.name.lower() in names for c in columns):
+            return (
+                f"Spark does not know when {spark_sql(key)} is over: write [RANGE {period} SLIDE {period}], and group "
+                "by the other columns only"
+            )
+    return None
 
 
 def _key(select: exp.Select, key: exp.Expr) -> exp.Expr:

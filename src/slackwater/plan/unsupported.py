@@ -7,6 +7,7 @@ from sqlglot import exp
 from slackwater.language import Query, spark_sql
 from slackwater.plan.aggregates import decompose_aggregate, nulls_argument
 from slackwater.plan.text_positions import find_words, node_error, position_error, start_of
+from slackwater.plan.window_ranks import TOP_N
 
 _SUPPORTED_CLAUSES = {"with_", "expressions", "from_", "joins", "where", "group", "having", "hint"}
 _SUPPORTED_OF_TABLE = {"this", "db", "catalog", "alias"}
@@ -21,6 +22,7 @@ _CLAUSE_WORDS = {
     "sample": "TABLESAMPLE",
     "pivots": "PIVOT",
 }
+_RANKING = {"order", "limit", "offset"}
 # Hints that move the rows of a result. Hints about joins are kept.
 _REPARTITIONING_HINTS = {"COALESCE", "REBALANCE", "REPARTITION", "REPARTITION_BY_RANGE"}
 
@@ -45,7 +47,7 @@ def refuse_clauses(query: Query, select: exp.Select, table: exp.Table) -> None:
         else:
             position = find_words(query.text, words, after=start_of(table.this))
         problem = f"{words} is not possible with a window over an endless stream"
-        remedy = f"put the window in a subquery, or remove {words}"
+        remedy = TOP_N if argument in _RANKING else f"put the window in a subquery, or remove {words}"
         raise position_error(query, position, "not-in-a-stream", problem, remedy)
     _refuse_hints(query, select)
     alias = table.args.get("alias")

@@ -17,7 +17,7 @@ from slackwater.plan.text_positions import find_words, node_error, position_erro
 
 _RANKS = (exp.RowNumber, exp.Rank)
 _ITEM, _AT, _SORTED, _LEAST = "__sw_item", "__sw_at", "__sw_sorted", "__sw_least"
-REMEDY = (
+TOP_N = (
     "for the first n of each window write SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_end "
     "ORDER BY x DESC) AS n FROM (SELECT … FROM stream [RANGE … SLIDE …] GROUP BY …)) WHERE n <= 10"
 )
@@ -95,7 +95,7 @@ def _check(query: Query, select: exp.Select, calls: list[exp.Window], window_nam
     plain = [projection.unalias() for projection in select.expressions]
     if not isinstance(first.this, _RANKS) or not any(key.name.lower() in window_names for key in keys):
         problem = f"{spark_sql(first)} needs all results, but a stream has no end"
-        raise _over_error(query, first, "not-in-a-stream", problem, REMEDY)
+        raise _over_error(query, first, "not-in-a-stream", problem, TOP_N)
     if len(calls) > 1:
         problem = "a SELECT can rank once"
         raise _over_error(query, calls[1], "two-ranks", problem, "rank again in a SELECT around it")

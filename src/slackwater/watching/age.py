@@ -34,12 +34,6 @@ def publication_delay_ms(point: Point) -> float | None:
     return (clock_ms if clock_ms is not None and is_recorded(point) else point.at_ms) - point.window_ms[1]
 
 
-def source_lag_rows(point: Point) -> float | None:
-    """Rows that the source held and the micro-batch did not read; None if the source does not say."""
-    lag: float | None = getattr(point, "source_lag_rows", None)
-    return lag
-
-
 def recent_publication_delays_ms(series: Series, span_ms: float = RECENT_MS) -> Iterator[float]:
     """The publication delays of the last minutes, oldest first."""
     if series.last is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.units import duration_text, percent
-from slackwater.watching.age import arrival_clock_ms, is_recorded, recent_publication_delays_ms, source_lag_rows
+from slackwater.watching.age import arrival_clock_ms, is_recorded, recent_publication_delays_ms
 from slackwater.watching.meanings import meaning_of
 from slackwater.watching.precision import PrecisionCounts
 from slackwater.watching.series import Series
@@ -30,7 +30,7 @@ def answers_of(series: Series) -> list[tuple[str, str]]:
 
 def age_text(series: Series) -> str:
     """How old results are when they are published, and how far the query is behind its source."""
-    lag = None if series.last is None else source_lag_rows(series.last)
+    lag = None if series.last is None else series.last.source_lag_rows
     return _age(series) + ("" if lag is None else f"; {lag:,.0f} rows wait in the source")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slackwater.watching import page_tables
-from slackwater.watching.age import publication_delay_ms, source_lag_rows
+from slackwater.watching.age import publication_delay_ms
 from slackwater.watching.page_answers import questions_of
 from slackwater.watching.page_charts import BLUE, GREY, ORANGE, RED, Chart, LatenessChart, Line, Reading, TimeChart
 from slackwater.watching.point import Point
@@ -133,11 +133,11 @@ def _timeliness(series: Series) -> _Parts:
 def _source_lag(series: Series) -> list[Chart]:
     if not _knows_lag(series):
         return []
-    return [TimeChart("rows that wait in the source", [Line("rows", BLUE, lambda s, p: source_lag_rows(p))])]
+    return [TimeChart("rows that wait in the source", [Line("rows", BLUE, lambda s, p: p.source_lag_rows)])]
 
 
 def _knows_lag(series: Series) -> bool:
-    return series.last is not None and source_lag_rows(series.last) is not None
+    return series.last is not None and series.last.source_lag_rows is not None
 
 
 def _precision(series: Series) -> _Parts:

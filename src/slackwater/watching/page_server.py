@@ -39,7 +39,8 @@ _FRESH_S = 0.5
 class PageServer:
     """A live page over the series in some folders, until ``close()``.
 
-    Without ``port`` it listens on 4141, or on any free port if that is taken. Off loopback every request needs the token; if none is given, one is made. The page loads nothing from elsewhere.
+    Without ``port`` it listens on 4141, or on any free port if that is taken. Off loopback every request needs the
+    token; if none is given, one is made. The page loads nothing from elsewhere.
     """
 
     def __init__(
