@@ -14,14 +14,24 @@ from slackwater.spark.runtime.row_flow import RowFlow
 WHOLE, FILTERED = RowFlow(1, True), RowFlow(1, False)
 
 
-def progress(delivered: list[int], sink: str = "FileSink", *, run: str = "r", state: bool = False) -> Any:
-    sources = [SimpleNamespace(numInputRows=rows) for rows in (1, *delivered)]
-    described = SimpleNamespace(description=sink)
-    return SimpleNamespace(runId=run, sources=sources, sink=described, stateOperators=["window"] if state else [])
+def misread(
+    check: ReadCheck,
+    delivered: list[int],
+    observed: int,
+    *,
+    flow: RowFlow | None = WHOLE,
+    sink: str = "FileSink",
+    state: bool = False,
+    batch: int = 0,
+) -> bool:
+    sources: Any = [SimpleNamespace(numInputRows=rows) for rows in delivered]
+    described, operators = SimpleNamespace(description=sink), ["window"] if state else []
+    progress: Any = SimpleNamespace(runId="r", batchId=batch, sink=described, stateOperators=operators)
+    return check.misread(progress, flow, sources, observed)
 
 
 @pytest.mark.parametrize(
-    ("sink", "flow", "delivered", "observed", "misread"),
+    ("sink", "flow", "delivered", "observed", "expected"),
     [
         ("FileSink", WHOLE, [240], 240, False),
         ("FileSink", WHOLE, [480], 240, False),  # the plan reads the source twice
@@ -35,14 +45,25 @@ def progress(delivered: list[int], sink: str = "FileSink", *, run: str = "r", st
         ("ForeachBatchSink", WHOLE, [240], 240, False),
         ("ForeachBatchSink", WHOLE, [480], 240, True),
         ("ForeachBatchSink", WHOLE, [246], 6, True),
-        ("ForeachBatchSink", RowFlow(1, True, scans=2), [480], 240, False),
     ],
 )
 def test_observed_rows_are_compared_with_delivered_ones(
-    sink: str, flow: RowFlow | None, delivered: list[int], observed: int, misread: bool, monkeypatch: pytest.MonkeyPatch
+    sink: str,
+    flow: RowFlow | None,
+    delivered: list[int],
+    observed: int,
+    expected: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(read_check, "_each_task_counts_once", lambda: True)
-    assert ReadCheck().misread(progress(delivered, sink), flow, 1, observed) is misread
+    running(monkeypatch, "4.3.0", {0: (0, 0)})
+    assert misread(ReadCheck(), delivered, observed, flow=flow, sink=sink) is expected
+
+
+def test_with_state_a_plan_may_read_twice_in_foreach_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with LATE ROWS. What is above the state reads no source again."""
+    running(monkeypatch, "4.3.0", {0: (0, 0)})
+    assert not misread(ReadCheck(), [480], 240, sink="ForeachBatchSink", state=True)
+    assert misread(ReadCheck(), [241], 240, sink="ForeachBatchSink", state=True)
 
 
 class Status:
@@ -50,9 +71,10 @@ class Status:
 
     def __init__(self, stages: dict[int, tuple[int, int]]) -> None:
         self.stages = stages
+        self._jtracker = self
 
     def getJobIdsForGroup(self, _group: str) -> list[int]:
-        return list(self.stages)
+        return list(reversed(self.stages))
 
     def getJobInfo(self, job: int) -> Any:
         return SimpleNamespace(stageIds=[job])
@@ -62,28 +84,46 @@ class Status:
         return SimpleNamespace(currentAttemptId=attempt, numFailedTasks=failed)
 
 
-def test_before_spark_4_3_a_repeated_task_is_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
-    status = Status({0: (0, 0)})
-    context = SimpleNamespace(version="4.2.1", statusTracker=lambda: status)
+def running(monkeypatch: pytest.MonkeyPatch, version: str, stages: dict[int, tuple[int, int]]) -> Status:
+    """Let a Spark of that version have run these jobs: the attempt of each stage and its failed tasks."""
+    status = Status(stages)
+    jvm = SimpleNamespace(java=SimpleNamespace(util=SimpleNamespace(Arrays=SimpleNamespace(sort=list.sort))))
+    context = SimpleNamespace(version=version, statusTracker=lambda: status, _jvm=jvm)
     monkeypatch.setattr(read_check, "SparkContext", SimpleNamespace(_active_spark_context=context))
+    return status
+
+
+def test_before_spark_4_3_a_repeated_task_is_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = running(monkeypatch, "4.2.1", {0: (0, 0)})
     check = ReadCheck()
-    assert not check.misread(progress([240]), WHOLE, 1, 240)
+    assert not misread(check, [240], 240)
     status.stages |= {1: (1, 0)}  # its executor was lost after the first attempt
-    assert check.misread(progress([280]), FILTERED, 1, 280)
+    assert misread(check, [280], 280, flow=FILTERED, batch=1)
     status.stages |= {2: (0, 0)}
-    assert not check.misread(progress([240]), WHOLE, 1, 240)
+    assert not misread(check, [240], 240, batch=2)
     status.stages |= {3: (0, 2)}
-    assert check.misread(progress([240]), WHOLE, 1, 240)
+    assert misread(check, [240], 240, batch=3)
+    assert misread(check, [240], 240, batch=3), "also for another promise of the query"
+
+
+def test_from_spark_4_3_on_only_the_sources_count_a_repeated_task_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    status = running(monkeypatch, "4.3.0", {0: (1, 0)})
+    check = ReadCheck()
+    assert not misread(check, [360], 240)
+    assert not misread(check, [360], 240, sink="ForeachBatchSink", state=True)
+    status.stages |= {1: (0, 0)}
+    assert misread(check, [360], 240, batch=1), "the repeated task was one of the batch before"
+    status.stages |= {2: (1, 0), 3: (0, 0)}
+    assert misread(check, [360], 240, sink="ForeachBatchSink", batch=2), "the function used its batch twice as well"
 
 
 @pytest.mark.parametrize(
-    ("sink", "state", "misread"),
+    ("sink", "state", "expected"),
     [("FileSink", False, False), ("ForeachBatchSink", True, False), ("ForeachBatchSink", False, True)],
 )
 def test_before_spark_4_3_several_jobs_of_foreach_batch_are_a_sign(
-    sink: str, state: bool, misread: bool, monkeypatch: pytest.MonkeyPatch
+    sink: str, state: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sources and observed metrics both count what is read twice, so the numbers agree."""
-    context = SimpleNamespace(version="4.2.1", statusTracker=lambda: Status({0: (0, 0), 1: (0, 0)}))
-    monkeypatch.setattr(read_check, "SparkContext", SimpleNamespace(_active_spark_context=context))
-    assert ReadCheck().misread(progress([480], sink, state=state), WHOLE, 1, 480) is misread
+    running(monkeypatch, "4.2.1", {0: (0, 0), 1: (0, 0)})
+    assert misread(ReadCheck(), [480], 480, sink=sink, state=state) is expected

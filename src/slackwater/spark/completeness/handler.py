@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgress
 
 from slackwater.spark.completeness.batches import BatchObservation, BatchOutcome
 from slackwater.spark.completeness.histogram import Cells, decode_cells
@@ -19,7 +19,14 @@ from slackwater.spark.completeness.report import CompletenessReport, completenes
 from slackwater.spark.completeness.source_heartbeats import SOURCE_HEARTBEAT_PREFIX, carried_heartbeats
 from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
-from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, state_rows
+from slackwater.spark.runtime.progress import (
+    committed_ms,
+    duration_s,
+    parse_ms,
+    query_name,
+    sources_moved,
+    state_rows,
+)
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.read_check import ReadCheck
 from slackwater.spark.runtime.results import late_in_slack, results_of
@@ -73,9 +80,8 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             _save(tracker)
             self._recounts.begin(tracker, self._checkpoints.get(tracker.query_id), position)
             if outcome is not None:
-                # The sources of the events come after that of the heartbeat.
-                sources = progress.sources[position + 1 :][: None if spec.flow is None else spec.flow.sources]
-                lag_rows = waiting_rows(sources, outcome.ledger.input - rows_before)
+                after = progress.sources[position + 1 :][: None if spec.flow is None else spec.flow.sources]
+                lag_rows = waiting_rows(after, outcome.ledger.input - rows_before)
                 entries.append(_entry(tracker, outcome, progress, problem_rows_of(metrics), lag_rows))
         return entries
 
@@ -148,7 +154,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
     ) -> BatchOutcome | None:
         """Count the rows of a micro-batch, unless another heartbeat than its own judged them."""
         spec = tracker.spec
-        if metrics["control_us"] is None and _sources_moved(progress, spec.flow, position + 1):
+        if metrics["control_us"] is None and sources_moved(_sources_of(progress, spec.flow, position)):
             tracker.miss_batch(progress.batchId)
             return None
         control = _control_line(metrics, offset)
@@ -172,12 +178,13 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             )
             return None
         observed = _observation(spec, offset, control, cells, progress, metrics)
-        # The sources of the events come after that of the heartbeat.
-        misread = self._read_check.misread(progress, spec.flow, position + 1, cells.rows + cells.invalid)
+        sources = _sources_of(progress, spec.flow, position)
+        misread = self._read_check.misread(progress, spec.flow, sources, cells.rows + cells.invalid)
         if misread and not tracker.ledger.misread_batches:
             _log.warning(
                 "[batch-misread] batch %s of query %s was read in part or more than once, so the ledger of its promise "
-                "%r is not exact: in foreachBatch, persist the batch before it is used",
+                "%r is not exact: in foreachBatch, persist the batch before it is used; before Spark 4.3 a lost "
+                "executor has the same effect",
                 progress.batchId,
                 progress.id,
                 spec.name,
@@ -232,13 +239,9 @@ def _start_offset(spec: CompletenessSpec, progress: StreamingQueryProgress) -> t
     return None
 
 
-def _sources_moved(progress: StreamingQueryProgress, flow: RowFlow | None, first_source: int) -> bool:
-    """Whether the sources of a promise had something new in this micro-batch.
-
-    If no row was observed all the same, the sink may have had the micro-batch already, and Spark did not run it again.
-    """
-    sources = [] if flow is None else progress.sources[first_source : first_source + flow.sources]
-    return any(source.startOffset != source.endOffset for source in sources)
+def _sources_of(progress: StreamingQueryProgress, flow: RowFlow | None, position: int) -> list[SourceProgress]:
+    """The sources of the events, which come after that of the heartbeat; none if their number is not known."""
+    return [] if flow is None else progress.sources[position + 1 : position + 1 + flow.sources]
 
 
 def _control_line(metrics: dict[str, Any], offset: HeartbeatOffset) -> ControlLine:

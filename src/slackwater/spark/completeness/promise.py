@@ -38,13 +38,13 @@ def new_promise(
     method: str | Method | None,
     location: str | None,
     numeric_order: bool = False,
-    scans: int | None = 1,
+    counts_all: bool = True,
     slack_by_row: bool = False,
     grid: WindowGrid | None = None,
 ) -> CompletenessSpec:
     """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option.
 
-    ``scans`` is how often the plan above will read the stream; None if it leaves out rows before they are counted.
+    ``counts_all``: the plan above leaves out no rows before they are counted.
     ``grid`` is where the windows of the query lie; None if that is not known.
     """
     sources = [source] if isinstance(source, str) else list(source or [])
@@ -66,7 +66,7 @@ def new_promise(
         sources,
         mailbox_for(spark, chosen_name, location),
         numeric_order,
-        None if scans is None else row_flow(events, scans),
+        row_flow(events) if counts_all else None,
         slack_by_row,
         # A slack buffer judged the rows of a micro-batch one after the other, in a state that is gone.
         None if slack_by_row else Recount(events, arrival),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 
-from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgress
 
 
 def parse_ms(timestamp: str) -> float:
@@ -29,6 +30,14 @@ def committed_ms(progress: StreamingQueryProgress) -> float:
 def state_rows(progress: StreamingQueryProgress) -> int:
     """Rows in the state of all operators."""
     return sum(operator.numRowsTotal for operator in progress.stateOperators)
+
+
+def sources_moved(sources: Sequence[SourceProgress]) -> bool:
+    """Whether the sources had something new in this micro-batch.
+
+    If no row was observed all the same, the sink may have had the micro-batch already, and Spark did not run it again.
+    """
+    return any(source.startOffset != source.endOffset for source in sources)
 
 
 def query_name(progress: StreamingQueryProgress) -> str:

@@ -20,26 +20,24 @@ _KEEPING = {*_STREAMS, "Project", "SubqueryAlias", "View", "Union", "CollectMetr
 class RowFlow:
     """How the rows of the sources reach a promise.
 
-    ``sources`` is the number of streams below it. ``keeps_rows``: all their rows reach it, and no others. ``scans`` is
-    how often the plan above reads them.
+    ``sources`` is the number of streams below it. ``keeps_rows``: all their rows reach it, and no others.
     """
 
     sources: int
     keeps_rows: bool
-    scans: int = 1
 
 
-def row_flow(events: DataFrame, scans: int = 1) -> RowFlow | None:
+def row_flow(events: DataFrame) -> RowFlow | None:
     """The flow of rows up to ``events``; None where the plan cannot be read."""
     frame: Any = events
     if is_connect(events.sparkSession):
         plan = plan_message(events)
-        return RowFlow(len(streaming_reads(plan)), keeps_rows(plan), scans)
+        return RowFlow(len(streaming_reads(plan)), keeps_rows(plan))
     try:
         names = list(_node_names(frame._jdf.queryExecution().analyzed()))
     except Exception:
         return None
-    return RowFlow(sum(name in _STREAMS for name in names), set(names) <= _KEEPING, scans)
+    return RowFlow(sum(name in _STREAMS for name in names), set(names) <= _KEEPING)
 
 
 def _node_names(plan: Any) -> Iterator[str]:

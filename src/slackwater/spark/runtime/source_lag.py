@@ -27,7 +27,7 @@ def source_lag(progress: StreamingQueryProgress, rows: int) -> SourceLag | None:
 
     In a query with several sources it is the one with as many input rows as the promise has counted.
     """
-    sources = [source for source in progress.sources if not _is_own(source)]
+    sources = user_sources(progress.sources)
     if len(sources) > 1:
         sources = [source for source in sources if source.numInputRows == rows]
     if len(sources) != 1:
@@ -42,13 +42,18 @@ def waiting_rows(sources: Sequence[SourceProgress], rows: int) -> float | None:
     :param sources: the sources of the promise, and perhaps some of our own.
     :param rows: how many of their rows the promise has counted in this micro-batch.
     """
-    sources = [source for source in sources if not _is_own(source)]
+    sources = user_sources(sources)
     lags = [lag for source in sources if (lag := _waiting_rows(source, source.numInputRows)) is not None]
     if not lags:
         return None
     # A plan may read a source twice, or leave rows out below the promise.
     delivered = sum(source.numInputRows for source in sources)
     return sum(lags) * (rows / delivered if delivered else 1.0)
+
+
+def user_sources(sources: Sequence[SourceProgress]) -> list[SourceProgress]:
+    """The sources without our own, which are those of heartbeats and of the clock."""
+    return [source for source in sources if not _is_own(source)]
 
 
 def _waiting_rows(source: SourceProgress, rows: int) -> float | None:

@@ -233,7 +233,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         location=options.location,
         numeric_order=numeric_order,
         grid=WindowGrid.of(plan),
-        scans=None if plan.window.heartbeat is not None else 2 if plan.late is Late.ROWS else 1,
+        counts_all=plan.window.heartbeat is None,
         slack_by_row=plan.slack_by_row,
     )
 
