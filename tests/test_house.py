@@ -46,7 +46,7 @@ with builder.config("spark.driver.host", "127.0.0.1").getOrCreate() as spark:
     query.processAllAvailable()
     report = sw.report(query)
     query.stop()
-    print(report.ledger.input, report.ledger.late, report.completeness[0].kept, str(report).count("DRATIO 1%"))
+    print(report.ledger.input, report.ledger.late, report.ledger.exact, str(report).count("DRATIO 1%"))
 """
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql.streaming.query import StreamingQuery
 
+from slackwater.control.ledger import Ledger
 from slackwater.errors import UnknownName
 from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.spark import report as report_module
@@ -63,3 +64,22 @@ def test_a_standing_query_says_how_many_audits_and_counts_its_rows() -> None:
     whole = Report("q", precision=(found,))
     assert whole.as_json()["ledger"]["input"] == 1_000
     assert (whole.ledger.on_time, whole.ledger.late, whole.ledger.invalid) == (900, 60, 40)
+
+
+def test_a_ledger_of_both_promises_is_as_exact_as_the_less_exact_one() -> None:
+    """Two micro-batches were lost; the completeness promise could count one of them again."""
+    counted: Any = SimpleNamespace(ledger=Ledger(on_time=90, late=5, unreported_batches=1))
+    shedding: Any = SimpleNamespace(ledger=Ledger(on_time=95, shed=40, unreported_batches=2, misread_batches=1))
+    ledger = Report("q", completeness=(counted,), timeliness=(shedding,)).ledger
+    assert ledger == Ledger(on_time=90, late=5, shed=40, unreported_batches=2, misread_batches=1)
+
+
+def test_standing_queries_are_not_exact_until_a_micro_batch_brings_all_counts() -> None:
+    before = PrecisionCounts().after(ShardCounts(used=10, all_used=10), whole=True)
+    part = before.after(ShardCounts(used=1, all_used=31), whole=False, missed=2)
+    assert part.ledger == Ledger(on_time=11, unreported_batches=2) and not part.ledger.exact
+    series = Series(STANDING)
+    series.add(Point(0.0, 3, part.ledger, precision=part))
+    assert "not exact   2 micro-batches were committed just before a crash" in str(PrecisionReport(series))
+    whole = part.after(ShardCounts(used=1, all_used=32), whole=True)
+    assert whole.ledger == Ledger(on_time=32) and whole.ledger.exact

@@ -14,9 +14,12 @@ from pyspark.sql import functions as F
 import slackwater as sw
 from slackwater.control.ledger import Ledger
 from slackwater.spark.completeness.handler import CompletenessHandler
+from slackwater.spark.standing.handler import PrecisionHandler
+from slackwater.spark.timeliness.handler import TimelinessHandler
 from tests.helpers.controllers import Trailing
 from tests.helpers.harness import FileStream, batches, collected, promise_of, settle, start
 from tests.helpers.judged import late_ids
+from tests.helpers.standing import SCHEMA, micro_batches, put_weights, updates
 from tests.helpers.usages import usage
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
@@ -34,10 +37,9 @@ def promised(stream: FileStream, name: str, events: DataFrame | None = None, **o
 
 
 @contextmanager
-def unreported(lost: set[int]) -> Iterator[None]:
+def unreported(lost: set[int], handler: Any = CompletenessHandler) -> Iterator[None]:
     """Lose the reports of some micro-batches, as a crash between the commit and the report does."""
-    handle = CompletenessHandler.on_progress
-    handler: Any = CompletenessHandler
+    handle = handler.on_progress
 
     def on_progress(self: Any, progress: Any) -> Any:
         return [] if progress.batchId in lost else handle(self, progress)
@@ -121,3 +123,70 @@ def test_what_cannot_be_told_again_stays_uncounted(
     assert not ledger.exact and ledger.unreported_batches == 1
     assert "[batch-not-counted] batch 3" in caplog.text and "[batch-not-repeatable]" in caplog.text
     assert [query for query in spark.streams.active if query.isActive] == []
+
+
+def shed(stream: FileStream, name: str) -> DataFrame:
+    law = sw.Law("test-scripted", ratios=(0.5,))
+    return sw.with_max_delay(stream.read_stream(), "1 second", law=law, name=name)
+
+
+def shed_run(stream: FileStream, folder: Path, name: str, made: list[Any], lost: set[int]) -> tuple[Ledger, str]:
+    """Run until all rows are read; what the ledger says, and the whole report."""
+    with unreported(lost, TimelinessHandler):
+        query = start(shed(stream, name), folder)
+        for batch in made:
+            stream.put(batch)
+            settle(query)
+        report = sw.report(query)
+        query.stop()
+    return report.timeliness[0].ledger, str(report)
+
+
+@usage(
+    "a crash before a report, under `with_max_delay`",
+    "the rows are right; the ledger says `exact: false` and why, since nobody knows which rows were shed",
+)
+def test_what_was_shed_before_a_crash_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    shed_run(stream, tmp_path, "shed-lost", MADE[:4], {3})
+    ledger, said = shed_run(stream, tmp_path, "shed-lost", MADE[4:], set())
+    assert (ledger.input, ledger.unreported_batches) == (ROWS - len(MADE[3]), 1)
+    assert not ledger.exact and "not exact   1 micro-batch was committed just before a crash" in said
+
+
+def test_a_report_under_with_max_delay_that_is_lost_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:
+    stream = FileStream(spark, tmp_path / "in")
+    ledger, _ = shed_run(stream, tmp_path, "shed-lost-once", MADE, {2, 3})
+    assert (ledger.input, ledger.unreported_batches) == (ROWS - 2 * len(MADE[2]), 2)
+
+
+def test_a_batch_under_with_max_delay_that_the_file_sink_already_has(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark does not run it again, so nothing says how many of its rows were shed."""
+    stream = FileStream(spark, tmp_path / "in")
+    shed_run(stream, tmp_path, "shed-in-the-sink", MADE[:4], {3})
+    forget_after(tmp_path / "checkpoint" / "commits", 2)
+    ledger, _ = shed_run(stream, tmp_path, "shed-in-the-sink", MADE[4:], set())
+    assert (ledger.input, ledger.unreported_batches) == (ROWS - len(MADE[3]), 1)
+    kept = collected(spark, tmp_path)
+    assert kept.count() == kept.select("id").distinct().count() > ledger.on_time
+
+
+@usage(
+    "a crash before a report, under `sw.standing`",
+    "right: the state keeps the counts, and the next micro-batch brings them",
+)
+def test_standing_queries_keep_their_counts(spark: SparkSession, tmp_path: Path) -> None:
+    put_weights(tmp_path / "weights")
+    (tmp_path / "clock").write_text("0")
+    stream, ticks = FileStream(spark, tmp_path / "in", SCHEMA), micro_batches(26, warm_up=20)
+    ledgers = []
+    for made, lost in ((ticks[:4], {2, 3}), (ticks[4:], set[int]())):
+        with unreported(lost, PrecisionHandler):
+            query = start(updates(spark, tmp_path, name="standing-lost"), tmp_path)
+            for batch in made:
+                stream.put(batch)
+                settle(query)
+            ledgers.append(sw.report(query).precision[0].ledger)
+            query.stop()
+    assert ledgers[0].input == sum(map(len, ticks[:2]))
+    assert ledgers[1] == Ledger(on_time=sum(map(len, ticks)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -51,12 +51,19 @@ class Report:
 
         A standing query without DRATIO counts its rows itself: a row out of order is late.
         """
-        shed = Ledger(shed=sum(promise.ledger.shed for promise in self.timeliness))
-        total = shed if self.completeness else Ledger()
         counted: Sequence[PromiseReport] = self.completeness or self.timeliness or self.precision
-        for promise in counted:
-            total += promise.ledger
-        return total
+        total = sum((promise.ledger for promise in counted), Ledger())
+        if not self.completeness:
+            return total
+        shedding = [promise.ledger for promise in self.timeliness]
+        # A micro-batch that is not exact in both is one micro-batch.
+        both = [total, *shedding]
+        return replace(
+            total,
+            shed=total.shed + sum(ledger.shed for ledger in shedding),
+            unreported_batches=max(ledger.unreported_batches for ledger in both),
+            misread_batches=max(ledger.misread_batches for ledger in both),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain values."""

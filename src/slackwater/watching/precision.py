@@ -25,19 +25,21 @@ class PrecisionCounts(ShardCounts):
     """Counts over the whole run; ``queries``, ``withheld``, ``overdue`` and ``waiting`` are the current numbers.
 
     Rows: input = used + out of order + invalid. The shards keep these counts in their state, and a micro-batch that
-    covers every shard brings them. So they are right again after a crash that lost a report.
+    covers every shard brings them. So they are right again after a crash that lost a report; until then the ledger has
+    ``unreported_batches``.
 
     ``fidelity`` is the share of time within the bound, measured by the method's random audits. Methods without audits
     (MAX, MIN and the open-loop methods) are judged by ``hit_ratio`` instead, which is stricter.
     """
 
     deferred: int = 0
+    unreported_batches: int = 0
 
-    def after(self, batch: ShardCounts, *, whole: bool) -> PrecisionCounts:
+    def after(self, batch: ShardCounts, *, whole: bool, missed: int = 0) -> PrecisionCounts:
         """The counts after one more micro-batch.
 
         ``whole`` is false if ``batch`` does not cover every shard. The current numbers then stay, and the queries of
-        the other shards count as deferred.
+        the other shards count as deferred. ``missed`` micro-batches before it were not reported.
 
         >>> PrecisionCounts().after(ShardCounts(queries=10, withheld=1, evaluated=4), whole=True).deferred
         5
@@ -48,7 +50,8 @@ class PrecisionCounts(ShardCounts):
         counts = {**asdict(ShardCounts.together([self, batch])), **current}
         if whole:
             counts |= {f"{all_}{fate}": getattr(batch, f"all_{fate}") for fate in FATES for all_ in ("", "all_")}
-        return PrecisionCounts(**counts, deferred=deferred)
+        unreported = 0 if whole else self.unreported_batches + missed
+        return PrecisionCounts(**counts, deferred=deferred, unreported_batches=unreported)
 
     @property
     def input(self) -> int:
@@ -58,7 +61,7 @@ class PrecisionCounts(ShardCounts):
     @property
     def ledger(self) -> Ledger:
         """The rows by what became of them: used rows are on time, rows out of order are late."""
-        return Ledger(self.used, self.out_of_order, invalid=self.invalid)
+        return Ledger(self.used, self.out_of_order, invalid=self.invalid, unreported_batches=self.unreported_batches)
 
     @property
     def hit_ratio(self) -> float | None:

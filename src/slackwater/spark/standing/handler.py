@@ -92,7 +92,8 @@ def _entry(
 
     def point_after(last: Point | None) -> Point:
         before = (last.precision if last is not None else None) or PrecisionCounts()
-        counts = before.after(total, whole=len(shards) == spec.shards)
+        missed = progress.batchId - 1 - (-1 if last is None else last.batch)
+        counts = before.after(total, whole=len(shards) == spec.shards, missed=max(0, missed))
         return Point(
             at_ms=committed_ms(progress),
             batch=progress.batchId,

@@ -90,6 +90,7 @@ class PrecisionReport:
                 *_normality_lines(self.series.normality),
                 f"  ledger      {counts.input:,} rows = {counts.used:,} used + {counts.out_of_order:,} out of order + "
                 f"{counts.invalid:,} invalid" + (f"; {counts.waiting:,} wait" if counts.waiting else ""),
+                *(f"  not exact   {reason}" for reason in self.ledger.why),
                 *series_lines(self.series),
             ]
         )

@@ -14,6 +14,7 @@ from slackwater.promises import Duration, Timeliness
 from slackwater.spark.runtime.checks import find_column, require_stream, require_timestamps
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import mailbox_for
+from slackwater.spark.runtime.row_flow import row_flow
 from slackwater.spark.runtime.settings import Setting, setting
 from slackwater.spark.timeliness.handler import DELAY_PREFIX, TimelinessHandler
 from slackwater.spark.timeliness.shed_row import Shed, shed_row
@@ -122,7 +123,9 @@ def _new_promise(
         problem = f"shed_by={shed_by!r} has no effect under the law {chosen_law.name!r}, which sheds nothing"
         raise InvalidOption("option-not-used", problem, "choose another law, or leave out shed_by")
     mailbox = mailbox_for(spark, chosen_name, location)
-    spec = TimelinessSpec(chosen_name, timeliness, chosen_law, mailbox, source_limits(events), shed_by)
+    spec = TimelinessSpec(
+        chosen_name, timeliness, chosen_law, mailbox, source_limits(events), shed_by, row_flow(events)
+    )
     spec.new_controller()  # refuses bad options here rather than in the listener
     listener.add(TimelinessHandler, spec)
     return spec

@@ -12,9 +12,10 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from slackwater.control.shedding.microbatch import MicroBatch
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
-from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name
+from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, sources_moved
 from slackwater.spark.runtime.queries import RunningQueries
-from slackwater.spark.runtime.source_lag import SourceLag, source_lag
+from slackwater.spark.runtime.read_check import ReadCheck
+from slackwater.spark.runtime.source_lag import SourceLag, source_lag, user_sources
 from slackwater.spark.timeliness.overdue_watch import OverdueWatch
 from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
 from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker
@@ -36,6 +37,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
     def __init__(self, queries: RunningQueries, lock: AbstractContextManager[Any]) -> None:
         super().__init__(queries, lock)
         self._trackers: dict[tuple[str, str], TimelinessTracker] = {}
+        self._read_check = ReadCheck()
         self._overdue_watch = OverdueWatch(self._trackers, queries.is_busy, self._publish, lock)
 
     def add(self, spec: TimelinessSpec) -> None:
@@ -60,8 +62,17 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
 
     def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
         entries = []
-        for spec, metrics in self._observed(progress):
+        observed = list(self._observed(progress))
+        for tracker in self._trackers_of(str(progress.id)):
+            if all(tracker.spec is not spec for spec, _ in observed):
+                tracker.skip_batch(progress.batchId, had_rows=False)
+        for spec, metrics in observed:
+            first_of_run = (str(progress.id), spec.name) not in self._trackers
             tracker = self._tracker(spec, progress)
+            if first_of_run and _not_run(progress, metrics["rows"] or 0):
+                tracker.skip_batch(progress.batchId, had_rows=True)
+                self._save(tracker)
+                continue
             self._overdue_watch.resume(tracker)
             self._read_target(tracker)
             if spec.shed_by is not None and progress.batchId > tracker.last_batch:
@@ -69,16 +80,21 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
             source = source_lag(progress, metrics["rows"] or 0)
             batch = _micro_batch(progress, metrics, source, limited=bool(spec.limits))
             description = None if source is None else source.description
-            outcome = tracker.on_batch(progress.batchId, batch, metrics["shed_ratio"] or 0.0, description)
+            misread = self._read_check.misread(progress, spec.flow, user_sources(progress.sources), batch.rows)
+            shed_ratio = metrics["shed_ratio"] or 0.0
+            outcome = tracker.on_batch(progress.batchId, batch, shed_ratio, description, misread=misread)
             if outcome is None:
                 continue
             # The ratio first: the next micro-batch may be about to read it.
             self._publish(tracker)
             self._warn(tracker, outcome)
-            snapshot = {**tracker.snapshot(), "shed_row": spec.mailbox.read_shed_row()}
-            spec.mailbox.write_snapshot(tracker.query_id, snapshot)
+            self._save(tracker)
             entries.append(_entry(tracker, outcome, progress, source))
         return entries
+
+    def _save(self, tracker: TimelinessTracker) -> None:
+        mailbox = tracker.spec.mailbox
+        mailbox.write_snapshot(tracker.query_id, {**tracker.snapshot(), "shed_row": mailbox.read_shed_row()})
 
     def _read_target(self, tracker: TimelinessTracker) -> None:
         warning = tracker.retarget(tracker.spec.mailbox.read_target())
@@ -144,6 +160,15 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
     def _live(self, name: str) -> list[TimelinessTracker]:
         active = self._queries.active()
         return [tracker for (query, promise), tracker in self._trackers.items() if promise == name and query in active]
+
+
+def _not_run(progress: StreamingQueryProgress, rows: int) -> bool:
+    """Whether the sink had a repeated micro-batch already, so that Spark did not run it again and nobody saw its rows.
+
+    A micro-batch whose sources had something new, but no row, is taken for one as well, unless it is the very first.
+    """
+    sources = [source for source in user_sources(progress.sources) if source.startOffset is not None]
+    return not rows and sources_moved(sources) and not any(source.numInputRows for source in sources)
 
 
 def _micro_batch(

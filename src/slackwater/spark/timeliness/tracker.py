@@ -13,6 +13,7 @@ from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchControl
 from slackwater.control.shedding.utility import KEEP_ALL, Threshold, UtilityHistogram
 from slackwater.errors import InvalidOption
 from slackwater.promises import Timeliness
+from slackwater.spark.runtime.row_flow import RowFlow
 from slackwater.spark.worker.mailbox import TARGET, Mailbox
 from slackwater.units import duration_text
 
@@ -21,7 +22,8 @@ from slackwater.units import duration_text
 class TimelinessSpec:
     """A timeliness promise as it was made on a DataFrame.
 
-    ``limits`` are those of its sources. ``shed_by`` is the utility of a row in words; None sheds at random.
+    ``limits`` are those of its sources. ``shed_by`` is the utility of a row in words; None sheds at random. ``flow``
+    says which rows of the sources reach the promise; None if that is not known.
     """
 
     name: str
@@ -30,6 +32,7 @@ class TimelinessSpec:
     mailbox: Mailbox
     limits: tuple[str, ...] = ()
     shed_by: str | None = None
+    flow: RowFlow | None = None
 
     @property
     def folder(self) -> Path:
@@ -81,7 +84,10 @@ class TimelinessTracker:
         self._target_in_force_s = self.spec.timeliness.max_delay_s
 
     def resume(self, snapshot: dict[str, Any] | None, next_batch: int) -> None:
-        """Continue after a restart, if the snapshot is of an earlier batch."""
+        """Continue after a restart, if the snapshot is of an earlier batch. A batch without a report stays uncounted.
+
+        Which of its rows were shed was drawn anew and is in no file.
+        """
         if snapshot is not None and snapshot["batch"] < next_batch:
             self.controller.resume(snapshot["controller"])
             self.ledger = Ledger.from_json(snapshot["ledger"])
@@ -89,9 +95,18 @@ class TimelinessTracker:
             self._delayed_row_s, self._delayed_rows = snapshot["delayed_row_s"], snapshot["delayed_rows"]
             promised_s = self._delayed_rows * self.spec.timeliness.max_delay_s
             self._promised_row_s = snapshot.get("promised_row_s", promised_s)
-        unreported = next_batch - self.last_batch - 1
-        if unreported > 0:
-            self.ledger += Ledger(unreported_batches=unreported)
+        self._miss_until(next_batch)
+
+    def _miss_until(self, batch_id: int) -> None:
+        missed = max(0, batch_id - self.last_batch - 1)
+        self.ledger += Ledger(unreported_batches=missed)
+        self.last_batch += missed
+
+    def skip_batch(self, batch_id: int, *, had_rows: bool) -> None:
+        """Take note of a committed micro-batch that was not observed; without rows there was nothing to count."""
+        if batch_id > self.last_batch:
+            self._miss_until(batch_id + 1 if had_rows else batch_id)
+            self.last_batch = batch_id
 
     def retarget(self, text: str | None) -> str | None:
         """Take the target that an operator wrote; None is the one in the query. Returns a warning for a bad value.
@@ -117,17 +132,19 @@ class TimelinessTracker:
         return self.controller.promise
 
     def on_batch(
-        self, batch_id: int, batch: MicroBatch, shed_ratio: float, source: str | None = None
+        self, batch_id: int, batch: MicroBatch, shed_ratio: float, source: str | None = None, *, misread: bool = False
     ) -> BatchOutcome | None:
         """Learn from a committed micro-batch and decide the next shed ratio; None for a repeated batch.
 
-        ``source`` is the source's description in Spark's progress.
+        ``source`` is the source's description in Spark's progress. ``misread``: the rows were not read exactly once, as
+        far as one can tell.
         """
         if batch_id <= self.last_batch:
             return None
+        self._miss_until(batch_id)  # Spark drops events that it cannot deliver in time
         self.last_batch = batch_id
         # This promise judges no event times: every kept row counts as on time.
-        self.ledger += Ledger(on_time=batch.kept, shed=batch.rows - batch.kept)
+        self.ledger += Ledger(on_time=batch.kept, shed=batch.rows - batch.kept, misread_batches=int(misread))
         decision = self.controller.step(batch)
         if self.spec.limits and batch.waiting_rows is None and batch.newest_arrival_s is None:
             # nothing says how many rows a source with a limit holds back
