@@ -90,13 +90,21 @@ def settle(query: StreamingQuery) -> None:
     """Wait until all rows are committed and all heartbeats that follow from them are in force."""
     while True:
         query.processAllAvailable()
-        last = query.lastProgress
-        batch = -1 if last is None else int(last["batchId"])
+        batch = _last_committed(query)
         wait_for_batch(str(query.id), batch, timeout_s=60)
         query.processAllAvailable()
-        last = query.lastProgress
-        if last is None or int(last["batchId"]) == batch:
+        if _last_committed(query) == batch:
             return
+
+
+def _last_committed(query: StreamingQuery) -> int:
+    """The last micro-batch that this run has committed; -1 before the first.
+
+    A query that finds nothing shows progress too, under the number of a micro-batch that it has not run.
+    """
+    last = query.lastProgress
+    progress = [] if last is None else [last] if "addBatch" in last["durationMs"] else query.recentProgress
+    return max((int(p["batchId"]) for p in progress if "addBatch" in p["durationMs"]), default=-1)
 
 
 def promise_of(query: StreamingQuery) -> CompletenessReport:

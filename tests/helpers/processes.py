@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pyspark
 
@@ -17,10 +18,15 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path]), **more}
 
 
-def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start a module of ``tests.helpers`` in its own process group, so that a test can kill all of it."""
+def start_module(name: str, *arguments: str, log: IO[bytes] | None = None, **more: str) -> subprocess.Popen[bytes]:
+    """Start a module of ``tests.helpers`` in its own process group, so that a test can kill all of it.
+
+    ``more`` is added to its environment.
+    """
     command = [sys.executable, "-m", f"tests.helpers.{name}", *arguments]
-    return subprocess.Popen(command, cwd=REPOSITORY, env=environment(), start_new_session=True)
+    return subprocess.Popen(
+        command, cwd=REPOSITORY, env=environment(**more), stdout=log, stderr=log, start_new_session=True
+    )
 
 
 def run_on_cluster(script: str, folder: Path) -> list[str]:

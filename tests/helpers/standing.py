@@ -91,8 +91,8 @@ def run_batches(spark: SparkSession, root: Path, result: Any) -> Any:
     return query
 
 
-def answers(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:
-    found = spark.read.parquet(str(root / "out")).selectExpr(
+def answers(spark: SparkSession, root: Path, out: Path | None = None) -> list[tuple[Any, ...]]:
+    found = spark.read.parquet(str(out or root / "out")).selectExpr(
         "portfolio", "unix_millis(at)", "value", "error_bound", "interrupted_streams", "unix_micros(next_evaluation_at)"
     )
     return sorted(tuple(row) for row in found.collect())

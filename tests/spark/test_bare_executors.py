@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from slackwater.spark.worker.data_sources import code_in_pickles
 from slackwater.spark.worker.heartbeat_source import HeartbeatSource
 from tests.helpers.bare_environment import environment_without_paths, link_packages
-from tests.helpers.hidden_cluster import can_hide, hidden_cluster
 from tests.helpers.killed_promise import KilledPromise
+from tests.helpers.standalone import can_hide, standalone_cluster
 
 WITHOUT = """
 import pickle, sys
@@ -65,11 +65,11 @@ def test_killed_on_a_cluster_that_has_neither_our_code_nor_the_driver_s_files(
     hidden = [tmp_path / "driver", tmp_path / "kept"]
     for folder in hidden:
         folder.mkdir()
-    with hidden_cluster(tmp_path / "cluster", hidden, python) as master:
+    with standalone_cluster(tmp_path / "cluster", environment_without_paths(python), hidden=hidden) as cluster:
         driver = {
             **environment_without_paths(python),
             "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "MASTER": master,
+            "MASTER": cluster.url,
             "TMPDIR": str(hidden[0]),
         }
         conf = {"spark.executor.memory": "512m", "spark.slackwater.location": str(hidden[1])}
