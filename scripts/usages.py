@@ -8,7 +8,15 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 PAGE = REPOSITORY / "docs" / "usages.md"
-TESTS = ("test_several_queries", "test_usages", "test_usage_two_applications", "test_recount")
+TESTS = (
+    "test_several_queries",
+    "test_usages",
+    "test_usage_delta",
+    "test_usage_two_applications",
+    "test_recount",
+    "test_cluster_killed",
+    "test_connect",
+)
 """Modules of tests/spark, in the order of the table."""
 HEAD = """\
 # Usages
@@ -20,17 +28,12 @@ lost.
 | usage | what holds | test |
 |---|---|---|
 """
-FOOT = """
-Not tested: `transformWithStateInPandas` (its state server needs protobuf, which is not installed with Slackwater)
-and Delta tables (there is no Delta for Spark 4.3 yet). `with_max_delay` alone does not compare its counts with the
-sources: its ledger says nothing about a `foreachBatch` that reads a batch twice.
-"""
 
 
 def page() -> str:
     """The text of docs/usages.md."""
     rows = [row for module in TESTS for row in _rows(module)]
-    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows) + FOOT
+    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _rows(module: str) -> Iterator[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ import slackwater as sw
 from slackwater.control.disorder import register
 from slackwater.errors import InvalidOption, MissingRequirement
 from tests.helpers.controllers import Trailing
+from tests.helpers.doc_blocks import ROOT, blocks_of
 from tests.helpers.harness import FileStream, batches, collected, settle, start, values
 from tests.helpers.judged import late_ids
 from tests.helpers.standing import SCHEMA as PRICES
@@ -294,15 +295,35 @@ def a_batch_used_twice(spark: SparkSession, root: Path) -> None:
     query.stop()
 
 
-def main(root: Path, chosen: list[str]) -> None:
+@usage
+def the_programs_of_the_readme(spark: SparkSession, root: Path) -> None:
+    """They run as they are printed, but for the folders."""
+    stream = put_all(spark, root)
+    names: dict[str, Any] = {"spark": spark, "events": stream.read_stream(), "values": stream.read_stream()}
+    for block in blocks_of(ROOT / "README.md"):
+        if block.language == "python" and block.is_run:
+            text = block.text.replace('"checkpoint"', f'"{root}/checkpoint"').replace('"counts"', f'"{root}/out"')
+            exec(compile(text, block.page, "exec"), names)
+    report = to_the_end(names["query"])
+    assert (report.ledger.input, report.ledger.exact) == (ROWS, True)
+    assert names["peaks"].columns[-1] == "peak"
+
+
+def run_usages(
+    root: Path,
+    usages: Mapping[str, Callable[[SparkSession, Path], None]],
+    chosen: list[str],
+    prepare: Callable[[SparkSession], None],
+) -> None:
+    """Run the chosen usages, or all, in a session that was prepared first; this process ends with them."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     register(Trailing)
     builder: Any = SparkSession.builder.remote("local[2]")
     spark = (
         builder.config("spark.sql.shuffle.partitions", "1").config("spark.sql.session.timeZone", "UTC").getOrCreate()
     )
-    spark.conf.set("spark.slackwater.shards", "2")
-    for name, check in USAGES.items():
+    prepare(spark)
+    for name, check in usages.items():
         if chosen and name not in chosen:
             continue
         folder = root / name
@@ -318,4 +339,4 @@ def main(root: Path, chosen: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    run_usages(Path(sys.argv[1]), USAGES, sys.argv[2:], lambda spark: spark.conf.set("spark.slackwater.shards", "2"))

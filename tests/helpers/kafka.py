@@ -57,6 +57,7 @@ class Broker:
     """One node in KRaft mode with its files in ``folder``, on free ports of the loopback interface."""
 
     folder: Path
+    creates_topics: bool = False
     port: int = field(default_factory=lambda: _free_port())
     _controller_port: int = field(default_factory=lambda: _free_port())
     _process: subprocess.Popen[bytes] | None = None
@@ -160,7 +161,7 @@ class Broker:
             "advertised.listeners": f"PLAINTEXT://{self.address}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.folder / "log"),
-            "auto.create.topics.enable": "false",
+            "auto.create.topics.enable": str(self.creates_topics).lower(),
             "offsets.topic.replication.factor": 1,
             "offsets.topic.num.partitions": 1,
             "transaction.state.log.replication.factor": 1,

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
@@ -32,8 +34,9 @@ ROWS = sum(map(len, MADE))
 
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
-    """Settings of the session, by the part of the name after ``spark.sql.``, for a while."""
-    keys = {f"spark.sql.{name.replace('__', '.')}": value for name, value in values.items()}
+    """Settings of the session for a while, with ``__`` for dots; ``spark.sql.`` is left out of their names."""
+    prefixes = {name: "" if name.startswith("fs__") else "spark.sql." for name in values}
+    keys = {prefixes[name] + name.replace("__", "."): value for name, value in values.items()}
     before = {key: spark.conf.get(key, None) for key in keys}
     for key, value in keys.items():
         spark.conf.set(key, value)
@@ -147,6 +150,19 @@ def test_foreach_batch_that_reads_a_batch_twice_is_said(deliver: Deliver, stream
     assert metrics["slackwater_ledger_exact"] == [((), 0.0)]
     assert metrics["slackwater_misread_batches"] == [((), float(len(MADE)))]
     assert f"The ledger is not exact: {why}" in html.unescape(headline(series, 0.0))
+
+
+@usage("the same under `with_max_delay`", "the rows are right; the ledger says `exact: false` and why")
+def test_shedding_in_foreach_batch_that_reads_a_batch_twice_is_said(stream: FileStream) -> None:
+    ledgers = {}
+    for deliver in (write, write_and_show):
+        source = FileStream(stream.spark, stream.folder.parent / deliver.__name__ / "in")
+        slow = sw.with_max_delay(source.read_stream(), "1 hour", name=f"slow-{deliver.__name__}")
+        query = in_foreach_batch(slow, source, deliver)
+        ledgers[deliver] = sw.report(query).timeliness[0].ledger
+        query.stop()
+    assert ledgers[write] == Ledger(on_time=ROWS)
+    assert ledgers[write_and_show].misread_batches == len(MADE) and not ledgers[write_and_show].exact
 
 
 @usage("`foreachBatch` with state (windows, joins, …) that uses its batch twice", "right")
@@ -308,3 +324,45 @@ def test_real_time_mode_is_refused(stream: FileStream, tmp_path: Path, caplog: p
     assert query.lastProgress is None, "no micro-batch was committed"
     listener_of(stream.spark).wait_for_end(str(query.id), timeout_s=60)
     assert "[real-time-mode] " in caplog.text
+
+
+class Passing(StatefulProcessor):
+    """Counts the rows of a key in its state, and lets them pass with that number."""
+
+    def init(self, handle: Any) -> None:
+        self._seen = handle.getValueState("seen", "seen long")
+
+    def handleInputRows(self, key: Any, rows: Any, timer_values: Any) -> Iterator[pd.DataFrame]:
+        before = self._seen.get()
+        seen = 0 if before is None else before[0]
+        for part in rows:
+            numbers = range(seen + 1, seen + 1 + len(part))
+            seen += len(part)
+            yield pd.DataFrame({"id": part["id"], "ts": part["ts"], "number": numbers})
+        self._seen.update((seen,))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@usage("`transformWithStateInPandas` in event time", "right: it gets the rows that are on time, each once")
+def test_transform_with_state_in_pandas(stream: FileStream, tmp_path: Path) -> None:
+    """Spark leaves out the rows below its watermark, which is the heartbeat."""
+    pytest.importorskip("google.protobuf")
+    # Spark casts the local file system to the class that it has by default, which is not that of the tests' session.
+    local = {"fs__file__impl": "org.apache.hadoop.fs.LocalFileSystem", "fs__file__impl__disable__cache": "true"}
+    with settings(stream.spark, **ROCKSDB, **local):
+        schema = "id long, ts timestamp, number long"
+        passed = (
+            promised(stream)
+            .groupBy("sensor")
+            .transformWithStateInPandas(Passing(), schema, "Append", "EventTime", eventTimeColumnName="ts")
+        )
+        query = start(passed, tmp_path)
+        feed(query, stream)
+    progress, ledger = query.recentProgress, promise_of(query).ledger
+    query.stop()
+    late = late_ids(progress, MADE)
+    assert late and ledger == Ledger(on_time=ROWS - len(late), late=len(late))
+    found = collected(stream.spark, tmp_path).select("id", "number").collect()
+    assert sorted(row.id for row in found) == sorted({row["id"] for made in MADE for row in made} - set(late))
