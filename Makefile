@@ -16,8 +16,8 @@ ifndef JAVA_HOME
 export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VENV)/java/runtime))
 endif
 
-.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser kafka lock wheel clean \
-        bench-overhead bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz
+.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser kafka delta lock wheel clean \
+        bench-overhead bench-kafka bench-control-row bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
 	@$(BIN)/slackwater demo
@@ -61,6 +61,9 @@ browser:             ## install Chromium and its driver from this system's packa
 kafka: $(READY)      ## download a Kafka broker and Spark's Kafka connector, for the tests with Kafka
 	@sh scripts/kafka.sh $(VENV)/kafka
 
+delta: $(READY)      ## download Delta, for the tests with Delta tables; it needs `SPARK=4.1`
+	@sh scripts/delta.sh $(VENV)/delta
+
 hadoop: $(READY)     ## download HDFS, Spark's S3 connector and an S3 server, for the tests with checkpoints there
 	@sh scripts/hadoop.sh $(VENV)/hadoop
 
@@ -99,6 +102,14 @@ wheel: $(READY)      ## build dist/*.whl
 
 bench-overhead: setup  ## what the one-line promise costs
 	@$(BIN)/python benchmarks/overhead.py
+
+bench-kafka: setup kafka  ## the same over a Kafka topic, at 10 000 and 750 000 rows a micro-batch, and the demo's readings live
+	@PYTHONPATH=. $(BIN)/python benchmarks/overhead.py --sources kafka --rows 10000 --rounds 20
+	@PYTHONPATH=. $(BIN)/python benchmarks/overhead.py --sources kafka --rows 750000 --rounds 8 --warm-up 3
+	@PYTHONPATH=. $(BIN)/python benchmarks/kafka_demo.py
+
+bench-control-row: setup  ## what the control row costs per micro-batch, from a file and from the driver
+	@$(BIN)/python benchmarks/control_row.py
 
 bench-freshness: setup  ## the promise against plain Spark with the best constant delay, on live streams (some hours)
 	@$(BIN)/python benchmarks/freshness.py --keep bench-results/freshness.jsonl --together 3 --rates 1000 --ratios 5%,1%,0.1% --seconds 600

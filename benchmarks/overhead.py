@@ -1,7 +1,8 @@
 """Cost of the one-line promise: the same aggregation under ``withWatermark`` and under ``with_drop_ratio``.
 
 The query: tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB, over files of JSON lines and of Parquet, one file
-per micro-batch, or over a Kafka topic of JSON values (``--sources kafka --broker HOST:PORT``). Plain query and promised
+per micro-batch, or over a Kafka topic of JSON values (``--sources kafka``), of a broker that is given (``--broker
+HOST:PORT``, with ``--package`` for the connector) or else started (`make kafka` downloads it). Plain query and promised
 queries run in one Spark session over the same rows and take turns of a few micro-batches (``turns.py``). A turn ends
 when the promise has made its decision. A promised turn and the plain turn of the same round are a pair. The first
 rounds warm Java up and do not count. The result is the median over the pairs of the ratio of the processor time of all
@@ -15,7 +16,8 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -165,20 +167,39 @@ def main() -> None:
     arguments.add_argument("--rows", default="10000,200000,1000000", help="rows per micro-batch, comma-separated")
     arguments.add_argument("--rounds", type=int, default=12, help="rounds, each with one turn per query")
     arguments.add_argument("--warm-up", type=int, default=8, help="rounds before, which do not count")
-    arguments.add_argument("--broker", help="HOST:PORT of a Kafka broker that creates topics, for --sources kafka")
+    arguments.add_argument("--broker", help="HOST:PORT of a Kafka broker that creates topics; default: start one")
     arguments.add_argument("--package", action="append", default=[], help="jar or Maven package of Spark's connector")
     arguments.add_argument("--json", action="store_true")
     options = arguments.parse_args()
     results: list[Comparison] = []
-    for source in options.sources.split(","):
-        for rows in map(int, options.rows.split(",")):
-            broker = options.broker if source == "kafka" else None
-            with local_session("overhead", options.package, **SESSION) as spark:
-                results += compare(spark, source, rows, options.warm_up, options.rounds, broker)
+    sources = options.sources.split(",")
+    with broker_of(options.broker, options.package, "kafka" in sources) as (broker, packages):
+        for source in sources:
+            for rows in map(int, options.rows.split(",")):
+                with local_session("overhead", packages, **SESSION) as spark:
+                    at = broker if source == "kafka" else None
+                    results += compare(spark, source, rows, options.warm_up, options.rounds, at)
     if options.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
         return
     Console(width=120).print(as_table(results))
+
+
+@contextmanager
+def broker_of(address: str | None, packages: list[str], needed: bool) -> Iterator[tuple[str | None, list[str]]]:
+    """The broker that was given, else one that runs meanwhile; and the packages of Spark's connector."""
+    if address is not None or not needed:
+        yield address, packages
+        return
+    from tests.helpers.kafka import Broker, connector_jars
+
+    with tempfile.TemporaryDirectory() as temporary:
+        broker = Broker(Path(temporary) / "broker", creates_topics=True)
+        broker.start()
+        try:
+            yield broker.address, packages or connector_jars()
+        finally:
+            broker.stop()
 
 
 def as_table(results: list[Comparison]) -> Table:
