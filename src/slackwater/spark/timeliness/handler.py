@@ -38,6 +38,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         super().__init__(queries, lock)
         self._trackers: dict[tuple[str, str], TimelinessTracker] = {}
         self._read_check = ReadCheck()
+        self._beginning: set[str] = set()
         self._overdue_watch = OverdueWatch(self._trackers, queries.is_busy, self._publish, lock)
 
     def add(self, spec: TimelinessSpec) -> None:
@@ -49,6 +50,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         self._overdue_watch.start()
 
     def on_started(self, query_id: str) -> None:
+        self._beginning.add(query_id)
         # A query that is new starts without shedding; a restarted one continues with its ratio.
         for spec in self._specs.values():
             if self._live(spec.name):
@@ -62,14 +64,14 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
 
     def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
         entries = []
-        observed = list(self._observed(progress))
+        observed, run_begins = list(self._observed(progress)), str(progress.id) in self._beginning
+        self._beginning.discard(str(progress.id))
         for tracker in self._trackers_of(str(progress.id)):
             if all(tracker.spec is not spec for spec, _ in observed):
                 tracker.skip_batch(progress.batchId, had_rows=False)
         for spec, metrics in observed:
-            first_of_run = (str(progress.id), spec.name) not in self._trackers
             tracker = self._tracker(spec, progress)
-            if first_of_run and _not_run(progress, metrics["rows"] or 0):
+            if run_begins and _not_run(progress, metrics["rows"] or 0):
                 tracker.skip_batch(progress.batchId, had_rows=True)
                 self._save(tracker)
                 continue
