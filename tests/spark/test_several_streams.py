@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
-from tests.helpers.harness import FileStream, collected, settle, start
+from tests.helpers.harness import SCHEMA, FileStream, collected, settle, start
 from tests.spark.test_delay import numbered
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("known_controllers")]
@@ -51,3 +51,31 @@ def test_each_stream_of_a_query_is_shed_and_counted_for_itself(spark: SparkSessi
     )
     for row in estimates.collect():
         assert abs(row["n"] - each) <= 5 * row["error"] + 1e-6
+
+
+def unlimited(spark: SparkSession, stream: FileStream, name: str) -> DataFrame:
+    """All rows of a stream that are there; behind a limit it would be controlled for itself."""
+    stream.folder.mkdir(parents=True)
+    return spark.readStream.schema(SCHEMA).json(str(stream.folder)).withColumn("stream", F.lit(name))
+
+
+def test_streams_under_one_law_are_shed_alike(spark: SparkSession, tmp_path: Path) -> None:
+    law = sw.Law("test-scripted", ratios=(0.0, 0.5))  # 0.5 from the third micro-batch with rows on
+    streams = {name: FileStream(spark, tmp_path / name) for name in ("urgent", "patient")}
+    promised = [
+        sw.with_max_delay(unlimited(spark, stream, name), target_s, law=law, name=f"{name}-delay")
+        for (name, stream), target_s in zip(streams.items(), (2.0, 9.0), strict=True)
+    ]
+    query = start(promised[0].unionByName(promised[1]), tmp_path)
+    for batch in range(4):
+        streams["urgent"].put(numbered(batch))
+        if batch in (0, 3):
+            streams["patient"].put(numbered(batch))
+        settle(query)
+    report = sw.report(query)
+    query.stop()
+    shed = {delay.name: delay.ledger.shed for delay in report.timeliness}
+    assert shed["urgent-delay"] > 0 and shed["patient-delay"] > 0, "also after two micro-batches without rows"
+    out = collected(spark, tmp_path).toPandas()
+    assert set(out[out["stream"] == "patient"]["shed_weight"]) == {1.0, 2.0}
+    assert [delay.promise.max_delay_s for delay in report.timeliness] == [2.0, 9.0]

@@ -6,11 +6,12 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from slackwater.control.shedding.microbatch import MicroBatch
+from slackwater.control.shedding.microbatch import MicroBatch, ShedDecision
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms, query_name, sources_moved
 from slackwater.spark.runtime.queries import RunningQueries
@@ -18,7 +19,7 @@ from slackwater.spark.runtime.read_check import ReadCheck
 from slackwater.spark.runtime.source_lag import SourceLag, source_lag, user_sources
 from slackwater.spark.timeliness.overdue_watch import OverdueWatch
 from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
-from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker
+from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker, decide_together
 from slackwater.spark.worker.mailbox import ABOUT
 from slackwater.watching.point import Point
 from slackwater.watching.series import About
@@ -69,30 +70,50 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         for tracker in self._trackers_of(str(progress.id)):
             if all(tracker.spec is not spec for spec, _ in observed):
                 tracker.skip_batch(progress.batchId, had_rows=False)
-        for spec, metrics in observed:
-            tracker = self._tracker(spec, progress)
-            if run_begins and _not_run(progress, metrics["rows"] or 0):
-                tracker.skip_batch(progress.batchId, had_rows=True)
-                self._save(tracker)
-                continue
-            self._overdue_watch.resume(tracker)
-            self._read_target(tracker)
-            if spec.shed_by is not None and progress.batchId > tracker.last_batch:
-                tracker.utilities.observe((cell["item"], cell["count"]) for cell in metrics["utilities"] or [])
-            source = source_lag(progress, metrics["rows"] or 0)
-            batch = _micro_batch(progress, metrics, source, limited=bool(spec.limits))
+        seen = [
+            found
+            for spec, metrics in observed
+            if (found := self._seen(spec, metrics, progress, run_begins)) is not None
+        ]
+        for one, decision in zip(seen, _decisions(seen), strict=True):
+            tracker, source = one.tracker, one.source
             description = None if source is None else source.description
-            misread = self._read_check.misread(progress, spec.flow, user_sources(progress.sources), batch.rows)
-            shed_ratio = metrics["shed_ratio"] or 0.0
-            outcome = tracker.on_batch(progress.batchId, batch, shed_ratio, description, misread=misread)
-            if outcome is None:
-                continue
+            outcome = tracker.on_batch(
+                progress.batchId, one.batch, one.shed_ratio, decision, description, misread=one.misread
+            )
             # The ratio first: the next micro-batch may be about to read it.
-            self._publish(tracker)
+            self._publish_one(tracker)
             self._warn(tracker, outcome)
             self._save(tracker)
             entries.append(_entry(tracker, outcome, progress, source))
+        self._publish_to_idle([one.tracker for one in seen], str(progress.id))
         return entries
+
+    def _seen(
+        self, spec: TimelinessSpec, metrics: dict[str, Any], progress: StreamingQueryProgress, run_begins: bool
+    ) -> _Seen | None:
+        """What a micro-batch says about one promise; None if it is a repeated one, or was not run."""
+        tracker, rows = self._tracker(spec, progress), metrics["rows"] or 0
+        if run_begins and _not_run(progress, rows):
+            tracker.skip_batch(progress.batchId, had_rows=True)
+            self._save(tracker)
+            return None
+        self._overdue_watch.resume(tracker)
+        self._read_target(tracker)
+        if progress.batchId <= tracker.last_batch:
+            return None
+        if spec.shed_by is not None:
+            tracker.utilities.observe((cell["item"], cell["count"]) for cell in metrics["utilities"] or [])
+        source = source_lag(progress, rows)
+        batch = _micro_batch(progress, metrics, source, limited=bool(spec.limits))
+        misread = self._read_check.misread(progress, spec.flow, user_sources(progress.sources), batch.rows)
+        return _Seen(tracker, batch, source, metrics["shed_ratio"] or 0.0, misread)
+
+    def _publish_to_idle(self, seen: list[TimelinessTracker], query_id: str) -> None:
+        """Put a common decision in force for streams without rows in this micro-batch; Spark does not report them."""
+        for tracker in self._trackers_of(query_id):
+            if all(tracker is not one for one in seen) and any(tracker.controller is one.controller for one in seen):
+                self._publish_one(tracker)
 
     def _save(self, tracker: TimelinessTracker) -> None:
         mailbox = tracker.spec.mailbox
@@ -149,10 +170,16 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         if tracker is None or tracker.spec is not spec:
             tracker = TimelinessTracker(spec, query_id)
             tracker.resume(spec.mailbox.read_snapshot(query_id), progress.batchId)
+            tracker.share_with(other for other in self._trackers_of(query_id) if other.spec.name != spec.name)
             self._trackers[query_id, spec.name] = tracker
         return tracker
 
     def _publish(self, decided_now: TimelinessTracker) -> None:
+        for tracker in [*self._trackers.values()]:
+            if tracker.controller is decided_now.controller:
+                self._publish_one(tracker)
+
+    def _publish_one(self, decided_now: TimelinessTracker) -> None:
         # A query that has just ended counts too: its last decision is there when it starts again.
         trackers = [decided_now, *self._live(decided_now.spec.name)]
         ratio = max(tracker.controller.shed_ratio for tracker in trackers)
@@ -162,6 +189,28 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
     def _live(self, name: str) -> list[TimelinessTracker]:
         active = self._queries.active()
         return [tracker for (query, promise), tracker in self._trackers.items() if promise == name and query in active]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A micro-batch of one promise, its source, the shed ratio it ran under, and whether its rows were misread."""
+
+    tracker: TimelinessTracker
+    batch: MicroBatch
+    source: SourceLag | None
+    shed_ratio: float
+    misread: bool
+
+
+def _decisions(seen: list[_Seen]) -> list[ShedDecision]:
+    """A decision for each stream; one for all that share a controller."""
+    found: dict[str, ShedDecision] = {}
+    for first in seen:
+        if first.tracker.spec.name not in found:
+            group = [one for one in seen if one.tracker.controller is first.tracker.controller]
+            decided = decide_together([one.tracker for one in group], [one.batch for one in group])
+            found.update((one.tracker.spec.name, decision) for one, decision in zip(group, decided, strict=True))
+    return [found[one.tracker.spec.name] for one in seen]
 
 
 def _not_run(progress: StreamingQueryProgress, rows: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from slackwater.control.choice import Law
 from slackwater.control.ledger import Ledger
 from slackwater.control.shedding import make_law
+from slackwater.control.shedding.common_batch import decision_for, together
 from slackwater.control.shedding.microbatch import MicroBatch, MicroBatchController, ShedDecision
 from slackwater.control.shedding.utility import KEEP_ALL, Threshold, UtilityHistogram
 from slackwater.errors import InvalidOption
@@ -62,12 +64,14 @@ class BatchOutcome:
 class TimelinessTracker:
     """Controller and ledger of one promise in one query; no Spark, no clock, no I/O.
 
-    ``latest`` is the outcome of the last micro-batch with rows.
+    ``target`` is the target of the next decision, ``latest`` the outcome of the last micro-batch with rows. Trackers
+    whose streams are shed together share a controller.
     """
 
     spec: TimelinessSpec
     query_id: str
     controller: MicroBatchController = field(init=False)
+    target: Timeliness = field(init=False)
     ledger: Ledger = field(default_factory=Ledger)
     last_batch: int = -1
     latest: BatchOutcome | None = None
@@ -81,7 +85,18 @@ class TimelinessTracker:
 
     def __post_init__(self) -> None:
         self.controller = self.spec.new_controller()
+        self.target = self.spec.timeliness
         self._target_in_force_s = self.spec.timeliness.max_delay_s
+
+    def share_with(self, others: Iterable[TimelinessTracker]) -> None:
+        """Take the controller of another stream of the query, if one has the same law.
+
+        A limit of a source holds back the rows of one stream only, so such a stream is controlled for itself.
+        """
+        for other in others:
+            if other.spec.law == self.spec.law and not other.spec.limits and not self.spec.limits:
+                self.controller = other.controller
+                return
 
     def resume(self, snapshot: dict[str, Any] | None, next_batch: int) -> None:
         """Continue after a restart, if the snapshot is of an earlier batch. A batch without a report stays uncounted.
@@ -117,7 +132,7 @@ class TimelinessTracker:
             return None
         self._refused_target = None
         try:
-            self.controller.retarget(self.spec.timeliness if text is None else Timeliness.of(text))
+            self.target = self.spec.timeliness if text is None else Timeliness.of(text)
         except InvalidOption as error:
             self._refused_target = text
             return (
@@ -126,26 +141,25 @@ class TimelinessTracker:
             )
         return None
 
-    @property
-    def target(self) -> Timeliness:
-        """The target of the next decision."""
-        return self.controller.promise
-
     def on_batch(
-        self, batch_id: int, batch: MicroBatch, shed_ratio: float, source: str | None = None, *, misread: bool = False
-    ) -> BatchOutcome | None:
-        """Learn from a committed micro-batch and decide the next shed ratio; None for a repeated batch.
+        self,
+        batch_id: int,
+        batch: MicroBatch,
+        shed_ratio: float,
+        decision: ShedDecision,
+        source: str | None = None,
+        *,
+        misread: bool = False,
+    ) -> BatchOutcome:
+        """Take a committed micro-batch into account, with the decision that ``decide_together`` made after it.
 
         ``source`` is the source's description in Spark's progress. ``misread``: the rows were not read exactly once, as
         far as one can tell.
         """
-        if batch_id <= self.last_batch:
-            return None
         self._miss_until(batch_id)  # Spark drops events that it cannot deliver in time
         self.last_batch = batch_id
         # This promise judges no event times: every kept row counts as on time.
         self.ledger += Ledger(on_time=batch.kept, shed=batch.rows - batch.kept, misread_batches=int(misread))
-        decision = self.controller.step(batch)
         if self.spec.limits and batch.waiting_rows is None and batch.newest_arrival_s is None:
             # nothing says how many rows a source with a limit holds back
             decision = replace(decision, backlog_rows=None)
@@ -188,3 +202,19 @@ class TimelinessTracker:
             "delayed_rows": self._delayed_rows,
             "promised_row_s": self._promised_row_s,
         }
+
+
+def decide_together(trackers: Sequence[TimelinessTracker], parts: Sequence[MicroBatch]) -> list[ShedDecision]:
+    """One decision for the streams of a micro-batch that share a controller, as each of them reports it.
+
+    The shortest of their targets decides.
+    """
+    controller = trackers[0].controller
+    shortest = min((tracker.target for tracker in trackers), key=lambda target: target.max_delay_s)
+    controller.retarget(shortest)
+    whole = together(parts)
+    decision = controller.step(whole)
+    return [
+        decision_for(part, whole, decision, tracker.target == shortest)
+        for tracker, part in zip(trackers, parts, strict=True)
+    ]
