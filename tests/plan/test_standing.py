@@ -82,6 +82,9 @@ def test_extremes_need_a_range_or_a_landmark() -> None:
         ("SELECT SUM(price) FROM Prices JOIN Holdings ON price > weight", "not on one key"),
         ("SELECT SUM(price) FROM Prices JOIN H USING (symbol) WHERE price > weight", "mixes the stream"),
         ("SELECT floor, SUM(price) FROM Prices JOIN H USING (symbol) GROUP BY floor", "belongs to the stream"),
+        ("SELECT COUNT(*) FROM Prices WHERE price > (SELECT AVG(price) FROM Prices)", "cannot contain a query"),
+        ("SELECT AVG(price) FROM (SELECT * FROM Prices WHERE floor = 1)", "cannot contain a query"),
+        ("SELECT AVG(a.price) FROM Prices [DRATIO 1%] AS a JOIN B [DRATIO 1%] AS b ON a.symbol = b.symbol", "'Joined'"),
     ],
 )
 def test_other_queries_are_refused(text: str, problem: str) -> None:

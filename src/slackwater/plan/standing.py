@@ -90,6 +90,14 @@ class _Decomposer:
         self.select: exp.Select = query.select
         tables = query.tables()
         streams = [table for table in tables if table.name.lower() == stream.lower()]
+        inner = next((part for part in self.select.find_all(exp.Select) if part is not self.select), None)
+        if inner is not None:
+            remedy = "make its result a stream: sw.stream('Name', …); to compare with another aggregate, use a window"
+            self._refuse(f"a standing query cannot contain a query: {spark_sql(inner)}", remedy)
+        if len(self.query.windows) > 1:
+            self._refuse(
+                "a standing query reads one stream", "join the streams first: sw.stream('Joined', sw.sql(…), …)"
+            )
         if len(tables) > 2 or len(streams) != 1:
             self._refuse("a standing query reads one stream and at most one table of weights", "join one table")
         self.table = streams[0]

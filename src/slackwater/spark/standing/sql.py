@@ -126,7 +126,9 @@ def _only_stream(tables: dict[str, DataFrame]) -> str:
     streams = [table for table, frame in tables.items() if frame.isStreaming]
     if len(streams) != 1:
         raise InvalidStream(
-            "not-a-stream", f"{len(streams)} of {', '.join(tables)} are streams", "read from exactly one stream"
+            "not-a-stream",
+            f"{len(streams)} of {', '.join(tables)} are streams",
+            "read from exactly one stream; join streams first: sw.stream('Joined', sw.sql(…), …)",
         )
     return streams[0]
 
