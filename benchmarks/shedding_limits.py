@@ -2,6 +2,7 @@
 
     python benchmarks/shedding_limits.py
     python benchmarks/shedding_limits.py --case tight --seconds 60 --json
+    python benchmarks/shedding_limits.py --case kafka --case kafka-tight --broker HOST:PORT --package CONNECTOR
 
 A row waits two milliseconds, so two cores process a thousand rows per second. Files of a hundred rows arrive at a
 constant rate, after a calm start, in a folder that is read with ``maxFilesPerTrigger``; a row arrives with its
@@ -13,6 +14,9 @@ Kafka does.
 - ``near``: at the limit, micro-batches must be shorter than the target allows.
 - ``tight``: even the shortest micro-batches read slower than rows arrive.
 - ``lag``, ``lag-tight``: as ``near`` and ``tight``, for the source that reports its lag.
+- ``kafka``, ``kafka-near``, ``kafka-tight``: a topic of four partitions without a limit, and with
+  ``maxOffsetsPerTrigger`` as in ``near`` and ``tight``. They need a broker that creates topics.
+- ``kafka-backlog``: as ``kafka-near``, and rows of ten seconds wait in the topic when the query starts.
 """
 
 from __future__ import annotations
@@ -64,6 +68,14 @@ CASES = {
     "lag": Case("lag", LOAD_PER_S, 3000),
     "lag-tight": Case("lag", LOAD_PER_S, 300),
 }
+KAFKA_CASES = {
+    "kafka": Case("kafka", LOAD_PER_S, None),
+    "kafka-near": Case("kafka", LOAD_PER_S, 3000),
+    "kafka-tight": Case("kafka", LOAD_PER_S, 300),
+    "kafka-backlog": Case("kafka", LOAD_PER_S, 3000),
+}
+PARTITIONS = 4
+BACKLOG_S = 10.0
 
 
 @dataclass
@@ -114,6 +126,51 @@ class Files(threading.Thread):
                 time.sleep(0.01)
 
 
+class Messages(threading.Thread):
+    """Writes rows to a topic: some at first, then at a constant rate. A message is stamped by the client."""
+
+    def __init__(self, broker: str, topic: str, per_s: float, seconds: float, backlog: int) -> None:
+        from confluent_kafka import Producer
+        from confluent_kafka.admin import AdminClient
+        from confluent_kafka.cimpl import NewTopic
+
+        super().__init__(daemon=True)
+        self.topic, self.per_s, self.seconds = topic, per_s, seconds
+        self.written = 0
+        admin = AdminClient({"bootstrap.servers": broker, "log_level": 0})
+        (made,) = admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values()
+        made.result(60.0)
+        self._producer = Producer({"bootstrap.servers": broker, "linger.ms": 20, "log_level": 0})
+        self._backlog = backlog
+        self.write(backlog)
+        self._producer.flush(60.0)
+
+    def write(self, until: int) -> None:
+        """Write the rows up to this number."""
+        for number in range(self.written, until):
+            value = json.dumps({"id": number, "value": float(number * 7919 % 1000)})
+            self._producer.produce(self.topic, value, partition=number % PARTITIONS)
+        self._producer.poll(0.0)
+        self.written = max(self.written, until)
+
+    def run(self) -> None:
+        started = time.monotonic()
+        while (passed := time.monotonic() - started) < self.seconds:
+            self.write(self._backlog + int(self.per_s * calm_then_load(passed)))
+            time.sleep(0.01)
+        self._producer.flush(60.0)
+
+
+def topic_stream(spark: SparkSession, broker: str, topic: str, limit: int | None) -> DataFrame:
+    """The rows of a topic as a stream; a row arrives with its message's time."""
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker).option("subscribe", topic)
+    if limit is not None:
+        reader = reader.option("maxOffsetsPerTrigger", limit)
+    row = F.from_json(F.col("value").cast("string"), "id bigint, value double").alias("row")
+    return reader.option("startingOffsets", "earliest").load().select(row, F.col("timestamp").alias("arrived")) \
+        .select("row.*", "arrived")  # fmt: skip
+
+
 def file_stream(spark: SparkSession, folder: Path, limit: int | None) -> DataFrame:
     """The files of a folder as a stream; a row arrives with its file."""
     reader = spark.readStream.schema("id bigint, value double")
@@ -122,12 +179,21 @@ def file_stream(spark: SparkSession, folder: Path, limit: int | None) -> DataFra
     return reader.parquet(str(folder)).select("*", F.col("_metadata.file_modification_time").alias("arrived"))
 
 
-def run(spark: SparkSession, name: str, case: Case, target_s: float, seconds: float, folder: Path) -> Figures:
+def run(
+    spark: SparkSession, name: str, case: Case, target_s: float, seconds: float, folder: Path, broker: str | None
+) -> Figures:
     """Run one case for ``seconds``; the figures are those at its end."""
-    writer = Files(folder / "in", case.load_per_s / ROWS_PER_FILE, seconds)
+    writer: Files | Messages | None = None
     if case.source == "files":
+        writer = Files(folder / "in", case.load_per_s / ROWS_PER_FILE, seconds)
         writer.write()
         events = file_stream(spark, writer.folder, case.limit)
+        writer.start()
+    elif case.source == "kafka":
+        assert broker is not None
+        backlog = round(BACKLOG_S * case.load_per_s) if name.endswith("backlog") else 0
+        writer = Messages(broker, f"{name}-{time.time_ns()}", case.load_per_s, seconds, backlog)
+        events = topic_stream(spark, broker, writer.topic, case.limit)
         writer.start()
     else:
         rates = np.full(round(seconds), float(case.load_per_s))
@@ -140,14 +206,14 @@ def run(spark: SparkSession, name: str, case: Case, target_s: float, seconds: fl
     query = start(promised, expensive(0, 0.0), folder, True, TRIGGER)
     query.awaitTermination(seconds + 1.0)  # type: ignore[arg-type]  # Spark takes fractions of a second
     (delay,) = sw.report(query).timeliness
-    arrived = (
-        writer.written * ROWS_PER_FILE
-        if case.source == "files"
-        else round(case.load_per_s * calm_then_load(min(time.monotonic() - began, seconds)))
-    )
+    if writer is None:
+        arrived = round(case.load_per_s * calm_then_load(min(time.monotonic() - began, seconds)))
+    else:
+        arrived = writer.written * (ROWS_PER_FILE if isinstance(writer, Files) else 1)
     batches = sum(p["numInputRows"] > 0 for p in query.recentProgress)
     query.stop()
-    unit = "maxFilesPerTrigger" if case.source == "files" else "rows per micro-batch"
+    units = {"files": "maxFilesPerTrigger", "kafka": "maxOffsetsPerTrigger", "lag": "rows per micro-batch"}
+    unit = units[case.source]
     limit = "none" if case.limit is None else f"{unit} {case.limit}"
     return Figures(
         name,
@@ -164,20 +230,40 @@ def run(spark: SparkSession, name: str, case: Case, target_s: float, seconds: fl
 
 
 @click.command()
-@click.option("--case", "names", multiple=True, type=click.Choice(list(CASES)), default=list(CASES), show_default=True)
+@click.option(
+    "--case",
+    "names",
+    multiple=True,
+    type=click.Choice([*CASES, *KAFKA_CASES]),
+    default=list(CASES),
+    show_default=True,
+)
+@click.option("--broker", help="HOST:PORT of a Kafka broker, for the cases with Kafka.")
+@click.option("--package", "packages", multiple=True, help="Jar or Maven package of Spark's Kafka connector.")
 @click.option("--target", "target_s", default=3.0, show_default=True, help="The delay to keep, in seconds.")
 @click.option("--seconds", default=30, show_default=True, help="Length of a run.")
 @click.option("--warm-up", "warm_up_s", default=20.0, show_default=True, help="Length of the warm-up in seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def main(names: tuple[str, ...], target_s: float, seconds: int, warm_up_s: float, as_json: bool) -> None:
+def main(
+    names: tuple[str, ...],
+    broker: str | None,
+    packages: tuple[str, ...],
+    target_s: float,
+    seconds: int,
+    warm_up_s: float,
+    as_json: bool,
+) -> None:
     """Overload a query behind limits of its source."""
+    if broker is None and any(name in KAFKA_CASES for name in names):
+        raise click.UsageError("the cases with Kafka need --broker and --package")
     found = []
-    with local_session("slackwater-bench-limits") as spark, tempfile.TemporaryDirectory() as temporary:
+    with local_session("slackwater-bench-limits", packages) as spark, tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         warm_up(spark, 0, warm_up_s, folder)
         for name in names:
             (folder / name).mkdir()
-            found.append(run(spark, name, CASES[name], target_s, float(seconds), folder / name))
+            case = {**CASES, **KAFKA_CASES}[name]
+            found.append(run(spark, name, case, target_s, float(seconds), folder / name, broker))
     if as_json:
         click.echo(json.dumps([asdict(one) for one in found], indent=2))
         return

@@ -139,10 +139,9 @@ def recorded_outcomes() -> dict[str, list[BatchOutcome]]:
     outcomes: dict[str, list[BatchOutcome]] = defaultdict(list)
     on_batch = _ON_BATCH
 
-    def recording(tracker: TimelinessTracker, *observed: Any) -> BatchOutcome | None:
-        outcome = on_batch(tracker, *observed)
-        if outcome is not None:
-            outcomes[tracker.spec.name].append(outcome)
+    def recording(tracker: TimelinessTracker, *observed: Any, **more: Any) -> BatchOutcome:
+        outcome = on_batch(tracker, *observed, **more)
+        outcomes[tracker.spec.name].append(outcome)
         return outcome
 
     TimelinessTracker.on_batch = recording  # type: ignore[method-assign, assignment]

@@ -3,6 +3,7 @@
     python benchmarks/shedding_utility.py
     python benchmarks/shedding_utility.py --overload 2 --utility uniform --work 0 --json
 
+A law decides the loss; for the same loss see ``shedding_equal_loss.py``. Which of a pair runs first alternates.
 Utilities are drawn independently of arrivals: ``uniform`` between 0 and 1, ``exponential`` with mean 1, or ``pareto``
 with shape 2. The utility kept is the sum over kept rows / the sum over all rows read. The best possible is what keeping
 the most useful rows of the whole run would give, as many as were kept. The error is that of the estimated sum of
@@ -11,6 +12,7 @@ utilities, relative to the exact sum; the standard error is what the weights say
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 from dataclasses import asdict, dataclass
@@ -122,30 +124,29 @@ def main(
         rows = warm_up(spark, work, warm_up_s, folder)
         plant = identify(spark, work, rows, folder)
         capacity_per_s = plant.capacity_per_s(target_s)
-        for kind in kinds:
-            for overload in overloads:
-                rates = np.full(CALM_S + seconds, overload * capacity_per_s)
-                rates[:CALM_S] = 0.5 * capacity_per_s
-                utilities = utilities_of(spark, kind, int(rates.sum()) + len(rates))
-                utility, weight = utility_column(kind), F.col("shed_weight")
-                measures = (
-                    F.sum(utility).alias("kept"),
-                    F.sum(weight * utility).alias("estimated"),
-                    F.sum(weight * (weight - 1.0) * utility * utility).alias("variance"),
-                    F.count(F.when(utility > float(np.quantile(utilities, 0.9)), 1)).alias("top"),
+        for number, (kind, overload) in enumerate(itertools.product(kinds, overloads)):
+            rates = np.full(CALM_S + seconds, overload * capacity_per_s)
+            rates[:CALM_S] = 0.5 * capacity_per_s
+            utilities = utilities_of(spark, kind, int(rates.sum()) + len(rates))
+            utility, weight = utility_column(kind), F.col("shed_weight")
+            measures = (
+                F.sum(utility).alias("kept"),
+                F.sum(weight * utility).alias("estimated"),
+                F.sum(weight * (weight - 1.0) * utility * utility).alias("variance"),
+                F.count(F.when(utility > float(np.quantile(utilities, 0.9)), 1)).alias("top"),
+            )
+            for shed in CHOICES if number % 2 == 0 else CHOICES[::-1]:
+                run = run_law(
+                    spark,
+                    "ctrl-batch",
+                    rates,
+                    target_s,
+                    work,
+                    folder / f"{kind}-{overload:g}-{shed.replace(' ', '-')}",
+                    shed_by=None if shed == CHOICES[0] else utility,
+                    measures=measures,
                 )
-                for shed in CHOICES:
-                    run = run_law(
-                        spark,
-                        "ctrl-batch",
-                        rates,
-                        target_s,
-                        work,
-                        folder / f"{kind}-{overload:g}-{shed.replace(' ', '-')}",
-                        shed_by=None if shed == CHOICES[0] else utility,
-                        measures=measures,
-                    )
-                    found.append(figures(kind, overload, shed, run, utilities))
+                found.append(figures(kind, overload, shed, run, utilities))
     if as_json:
         click.echo(json.dumps({"plant": asdict(plant), "runs": [asdict(one) for one in found]}, indent=2))
         return

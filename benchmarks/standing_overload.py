@@ -5,6 +5,9 @@ and measures their processor time. The time between two ticks is then chosen so 
 they need: at a load of 3, a third. All runs see the same values. The limit is the one that the shards find themselves,
 from their own measurements; no capacity is given. Choosing costs processor time too, so fewer queries are evaluated
 than the load alone would allow; "evaluated" shows the share of the needed evaluations that was really done.
+
+The orders take turns: a round is one run of each order at each load, and every round begins with another order. The
+figures are medians over the rounds, with the least and the largest.
 """
 
 from __future__ import annotations
@@ -112,6 +115,12 @@ def summary(batches: list[dict[str, float]], needed: float) -> dict[str, float]:
     }
 
 
+def over_rounds(runs: list[dict[str, float]]) -> dict[str, list[float]]:
+    """Each figure as [median, least, largest]."""
+    columns = {name: [one[name] for one in runs] for name in runs[0]}
+    return {name: [float(np.median(values)), min(values), max(values)] for name, values in columns.items()}
+
+
 def main() -> None:
     """Run every load and order, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -120,9 +129,10 @@ def main() -> None:
     parser.add_argument("--of", type=int, default=9)
     parser.add_argument("--ticks", type=int, default=40)
     parser.add_argument("--loads", default="1.5,3")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = {}
+    runs: dict[str, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory(prefix="standing-") as folder:
         root = Path(folder)
         put_weights(root / "weights", options.queries, options.streams, options.of)
@@ -130,24 +140,32 @@ def main() -> None:
         half = free[len(free) // 2 :]
         needed = sum(batch["evaluated"] for batch in half) / len(half)
         needed_ms = sum(batch["evaluation_ms"] for batch in half) / len(half)
-        found["none, no limit"] = {"period_ms": 0.0, **summary(free, needed)}
-        for load in map(float, options.loads.split(",")):
-            period_ms = needed_ms / SHARDS / EVALUATION_RATIO / load
-            for order in ORDERS:
-                batches = run(root, f"{order}-{load:g}", options.ticks, options.streams, period_ms, order)
-                found[f"{order}, {load:g}×"] = {"period_ms": period_ms, **summary(batches, needed)}
+        runs["none, no limit"] = [{"period_ms": 0.0, **summary(free, needed)}]
+        for number in range(options.rounds):
+            first = number % len(ORDERS)
+            for load in map(float, options.loads.split(",")):
+                period_ms = needed_ms / SHARDS / EVALUATION_RATIO / load
+                for order in ORDERS[first:] + ORDERS[:first]:
+                    name = f"{order}-{load:g}-{number}"
+                    batches = run(root, name, options.ticks, options.streams, period_ms, order)
+                    figures = {"period_ms": period_ms, **summary(batches, needed)}
+                    runs.setdefault(f"{order}, {load:g}×", []).append(figures)
+    found = {case: over_rounds(figures) for case, figures in runs.items()}
     if options.json:
         print(json.dumps({"needed_per_tick": needed, "needed_ms_per_tick": needed_ms, "runs": found}, indent=2))
         return
     print(f"{options.queries:,} queries of {options.of} of {options.streams} streams on Spark, {SHARDS} shards")
-    print(f"a tick needs {needed:,.0f} evaluations, {needed_ms:.0f} ms of processor time")
-    print(f"{'':20} {'evaluated':>16} {'missed':>14} {'overdue':>8} {'penalty':>14} {'processor':>14}")
+    print(f"a tick needs {needed:,.0f} evaluations, {needed_ms:.0f} ms of processor time; {options.rounds} rounds")
+    print(f"{'':20} {'evaluated':>10} {'missed a tick':>24} {'overdue':>8} {'penalty a tick':>30} {'processor':>11}")
     for case, row in found.items():
         print(
-            f"{case:20} {row['evaluated_per_tick']:8,.0f} ({row['evaluated_ratio']:4.0%}) "
-            f"{row['missed_per_tick']:8,.0f}/tick {row['overdue_ratio']:8.1%} {row['penalty_per_tick']:9,.0f}/tick "
-            f"{row['evaluation_us']:8.2f} µs"
+            f"{case:20} {row['evaluated_ratio'][0]:10.0%} {_spread(row['missed_per_tick']):>24} "
+            f"{row['overdue_ratio'][0]:8.1%} {_spread(row['penalty_per_tick']):>30} {row['evaluation_us'][0]:8.2f} µs"
         )
+
+
+def _spread(figure: list[float]) -> str:
+    return "{:,.0f} ({:,.0f} to {:,.0f})".format(*figure)
 
 
 if __name__ == "__main__":
