@@ -49,6 +49,14 @@ def test_the_results_as_json(values: Path) -> None:
         assert entry["fidelity"] >= entry["confidence"]
 
 
+def test_a_csv_file_is_read_and_a_plot_is_written(values: Path, tmp_path: Path) -> None:
+    file, plot = tmp_path / "values.csv", tmp_path / "plot.png"
+    pd.read_parquet(values).to_csv(file, index=False)
+    options = ("--within", "1", "--confidence", "90%")
+    assert lab(file, *options, "--plot", str(plot)) == lab(values, *options)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
 def test_a_window_in_ticks_equals_one_in_time(values: Path) -> None:
     in_ticks = lab(values, "--aggregate", "max", "--window", "30ticks", "--confidence", "90%")
     in_time = lab(values, "--aggregate", "max", "--window", "30min", "--confidence", "90%")

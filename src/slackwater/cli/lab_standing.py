@@ -23,6 +23,7 @@ from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.queries import QuerySet
 from slackwater.promises import Precision
 from slackwater.sim import standing
+from slackwater.sim.recorded import read_columns
 from slackwater.sim.ticks import TickTable, common_part, tick_table
 
 
@@ -57,7 +58,12 @@ from slackwater.sim.ticks import TickTable, common_part, tick_table
 @click.option("--ticks", type=click.IntRange(2), help="Use only the first ticks.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON on standard output.")
-@click.option("--plot", is_flag=True, help="Write standing.png with fidelity and evaluations by bound.")
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.png",
+    help="Write a plot of fidelity and evaluations by bound to this file.",
+)
 def command(
     values: Path,
     stream: str,
@@ -77,7 +83,7 @@ def command(
     ticks: int | None,
     seed: int,
     as_json: bool,
-    plot: bool,
+    plot: Path | None,
 ) -> int:
     """Replay recorded VALUES through deferred standing queries and compare every answer with the truth.
 
@@ -90,14 +96,9 @@ def command(
           --aggregate max --window 30ticks --confidence 90%
       slackwater lab standing prices.parquet --key symbol --event-time ts --value close --interrupt 2@10min
     """
-    require_output_file(Path("standing.png") if plot else None, "--plot")
+    require_output_file(plot, "--plot")
     promises = [Precision.of(bound, level) for bound in within.split(",") for level in confidence.split(",")]
-    try:
-        rows = pd.read_parquet(values)
-    except Exception as error:
-        raise InvalidData(
-            "unreadable-file", f"{values} is not a Parquet file ({error})", "give a Parquet file"
-        ) from error
+    rows = read_columns(values, [stream, time_, value])
     table = common_part(tick_table(rows, stream, time_, value))
     if ticks is not None:
         table = table.head(ticks)
@@ -124,8 +125,8 @@ def command(
         for at, promise in enumerate(promises)
     ]
     interruption = _interruption_entry(run) if interrupt is not None else None
-    if plot:
-        _plot(entries, Path("standing.png"))
+    if plot is not None:
+        _plot(entries, plot)
     if as_json:
         result = [{**entry, "interruption": interruption} if interruption else entry for entry in entries]
         click.echo(json.dumps(result, indent=2))

@@ -60,6 +60,9 @@ def tick_table(rows: pd.DataFrame, stream: str, time: str, value: str) -> TickTa
     if not pd.api.types.is_numeric_dtype(rows[value]):
         raise InvalidData("not-a-number", f"column {value!r} is {rows[value].dtype}", "name a column of numbers")
     times = rows[time]
+    if pd.api.types.is_object_dtype(times) or pd.api.types.is_string_dtype(times):  # text, as in CSV
+        parsed = pd.to_datetime(times, utc=True, errors="coerce", format="mixed")
+        times = times if parsed.isna().all() else parsed
     if pd.api.types.is_datetime64_any_dtype(times):
         ms = times.astype("datetime64[us, UTC]" if times.dt.tz is not None else "datetime64[us]").astype("int64") / 1e3
     elif pd.api.types.is_numeric_dtype(times):
