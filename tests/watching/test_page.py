@@ -77,7 +77,7 @@ def test_everything_is_there_and_updates_by_itself(browser: Browser, page: PageS
     browser.until(lambda: len(browser.find("canvas")) >= 6, "the charts")
     assert browser.texts(".headline .promised") == ["DRATIO 1%"]
     facts = browser.texts(".headline .facts")[0]
-    assert "0.5% late" in facts and "50% of it used" in facts and "since 22:13:20" in facts
+    assert "0.5% late" in facts and "50% of what was promised" in facts and "since 22:13:20" in facts
     assert rows(browser) == "30,000"
     assert browser.texts(".card .word") == ["✓ KEPT"]
     tables = "\n".join(browser.texts("table"))

@@ -26,6 +26,7 @@ from tests.helpers.series import (
     delay_point,
     ratio_point,
     ratio_series,
+    ratio_writer,
     standing_point,
 )
 
@@ -59,7 +60,12 @@ def test_the_recent_ledger_covers_the_last_minutes_only() -> None:
 def test_the_verdict_has_a_word_an_amount_and_a_time() -> None:
     series = ratio_series(10, late=5)
     state = verdict(series)
-    assert (state.tone, state.word, state.realised, state.margin) == ("good", "KEPT", "0.5% late", "50% of it used")
+    assert (state.tone, state.word, state.realised, state.margin) == (
+        "good",
+        "KEPT",
+        "0.5% late",
+        "50% of what was promised",
+    )
     assert state.since_ms == START_MS
     series.add(dataclasses.replace(ratio_point(10), ledger=Ledger(on_time=900, late=100)))
     state = verdict(series)
@@ -225,3 +231,9 @@ def test_the_report_as_text_json_and_html() -> None:
 def test_names_from_outside_cannot_become_markup() -> None:
     series = ratio_series(3, about=dataclasses.replace(RATIO, query="<script>alert(1)</script>"))
     assert "<script>" not in report_html([series])
+
+
+def test_queries_are_sorted_as_people_count(tmp_path: Path) -> None:
+    for number in (10, 2, 1):
+        ratio_writer(tmp_path, number=number, batches=1)
+    assert [s.about.query for s in SeriesFinder(lambda: [tmp_path]).find()] == ["peaks 1", "peaks 2", "peaks 10"]

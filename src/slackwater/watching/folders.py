@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -58,4 +59,11 @@ class SeriesFinder:
                         found[path] = self._readers.get(path) or SeriesReader(path)
         self._readers = found
         read = [series for reader in found.values() if (series := reader.read()) is not None and series.points]
-        return sorted(read, key=lambda s: (s.ended is not None, s.about.query, s.about.query_id, s.about.promise))
+        return sorted(
+            read, key=lambda s: (s.ended is not None, _by_number(s.about.query), s.about.query_id, s.about.promise)
+        )
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """A key that sorts ``peaks 2`` before ``peaks 10``."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]

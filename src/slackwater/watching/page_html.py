@@ -33,9 +33,10 @@ def overview(everything: Sequence[Series], chosen: str | None, now_ms: float) ->
     ranked = sorted(everything, key=lambda s: (s.ended is not None, order[verdict(s).tone]))
     broken = sum(1 for s in everything if s.kept is False and s.ended is None)
     running = len({s.about.query_id for s in everything if s.ended is None})
-    summary = f"{running} {'query' if running == 1 else 'queries'} running, " + (
-        f"{broken} of {len(everything)} promises broken" if broken else "no promise broken"
-    )
+    quiet = len({s.about.query_id for s in everything if s.ended is None and _silent_ms(s, now_ms) > 0})
+    summary = f"{running} {'query' if running == 1 else 'queries'} running, "
+    summary += f"{quiet} without a report for a minute, " if quiet else ""
+    summary += f"{broken} of {len(everything)} promises broken" if broken else "no promise broken"
     cards = "".join(_card(series, series.about.query_id == chosen, now_ms) for series in ranked)
     return f'<p class="sum">{summary}</p><nav class="cards">{cards}</nav>'
 
@@ -138,10 +139,14 @@ def _why_not_exact(series: Series) -> str:
 def _query_state(series: Series, now_ms: float) -> str:
     if series.ended is not None:
         return series.ended
+    silent_ms = _silent_ms(series, now_ms)
+    return f"no report for {duration_text(silent_ms)}" if silent_ms else "running"
+
+
+def _silent_ms(series: Series, now_ms: float) -> float:
+    """How long a running query has not reported, if that is a minute or more; else 0."""
     silent_ms = now_ms - series.seen_ms
-    if math.isnan(silent_ms) or silent_ms < _SILENT_MS:
-        return "running"
-    return f"no report for {duration_text(silent_ms)}"
+    return 0.0 if math.isnan(silent_ms) or silent_ms < _SILENT_MS else silent_ms
 
 
 def empty(folders: Iterable[str]) -> str:

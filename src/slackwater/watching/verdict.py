@@ -157,10 +157,10 @@ def audits_text(counts: PrecisionCounts) -> str:
 def _margin(realised: float, promised: float) -> str:
     """
     >>> _margin(0.005, 0.01), _margin(0.02, 0.01)
-    ('50% of it used', '2× what was promised')
+    ('50% of what was promised', '2× what was promised')
     """
     share = realised / promised if promised else 0.0
-    return f"{100 * share:.3g}% of it used" if share <= 1 else f"{share:.3g}× what was promised"
+    return f"{100 * share:.3g}% of what was promised" if share <= 1 else f"{share:.3g}× what was promised"
 
 
 def _seconds(seconds: float | None) -> str:
