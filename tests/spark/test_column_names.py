@@ -55,6 +55,25 @@ def test_a_query_takes_any_column_in_any_case(spark: SparkSession, source: FileS
     assert sw.on_time(finished(result, tmp_path)).count()
 
 
+@pytest.mark.parametrize("kind", ["sliding", "per row", "tuples"])
+def test_a_window_takes_any_column_in_any_case(source: FileStream, tmp_path: Path, kind: str) -> None:
+    windowed = sw.window(
+        renamed(source.read_stream()),
+        range="4 seconds" if kind != "tuples" else "3 tuples",
+        slide="2 seconds" if kind == "sliding" else None,
+        event_time="A.B",
+        arrival="zeit_über",
+        source="Sensor Name" if kind == "sliding" else None,
+        per="sensor name" if kind == "tuples" else None,
+        drop_ratio="1%",
+        late="panes" if kind == "sliding" else "count",
+    )
+    result = windowed.groupBy("sensor name").agg(F.sum(F.col("`v``1`")).alias("t.v"), "MAX(`v``1`) AS `most of all`")
+    assert {"sensor name", "t.v", "most of all"} <= set(result.columns)
+    found = finished(result, tmp_path)
+    assert found.count() and {row["sensor name"] for row in found.collect()} == {"s0", "s1", "s2", "s3"}
+
+
 def test_ordered_refuses_names_that_pyspark_would_split(source: FileStream) -> None:
     with pytest.raises(InvalidStream, match=r"unsupported-column.*'a\.b'"):
         sw.ordered(renamed(source.read_stream()), event_time="A.B", drop_ratio=0.01, per="sensor name")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NoReturn
 
 from pyspark.sql import Column
 from pyspark.sql.types import BooleanType, DataType, FractionalType, IntegralType, StringType
@@ -21,9 +22,40 @@ def column_text(column: Column) -> str:
     written out, and anything else is refused.
     """
     classic: Any = column
-    if hasattr(classic, "_jc"):
-        return str(classic._jc.node().sql())
-    return _text(classic._expr, column)
+    if not hasattr(classic, "_jc"):
+        return _text(classic._expr, column)
+    node = classic._jc.node()
+    # Spark prints names without the quotes that they need.
+    return str(node.sql()) if all(map(str.isidentifier, _names(node))) else _classic_text(node, column)
+
+
+def _names(node: Any) -> Iterator[str]:
+    """The names of columns and aliases in a tree of classic Spark."""
+    kind = node.getClass().getSimpleName()
+    if kind in ("UnresolvedAttribute", "Alias"):
+        yield from _items(node.nameParts() if kind == "UnresolvedAttribute" else node.name())
+    for child in _items(node.children()):
+        if hasattr(child, "getClass") and hasattr(child, "children"):
+            yield from _names(child)
+
+
+def _items(sequence: Any) -> list[Any]:
+    """The items of a Scala sequence."""
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
+def _classic_text(node: Any, column: Column) -> str:
+    kind = node.getClass().getSimpleName()
+    if kind == "UnresolvedAttribute":
+        return ".".join(map(quoted, _items(node.nameParts())))
+    if kind == "Alias" and node.name().size() == 1:
+        return f"{_classic_text(node.child(), column)} AS {quoted(node.name().apply(0))}"
+    if kind in ("Literal", "SqlExpression"):
+        return f"({node.sql()})"
+    if kind == "UnresolvedFunction":
+        arguments = [_classic_text(argument, column) for argument in _items(node.arguments())]
+        return _call_text(node.functionName(), arguments, node.isDistinct()) or _refuse(column)
+    return _refuse(column)
 
 
 def _text(node: Any, column: Column) -> str:
@@ -40,12 +72,16 @@ def _text(node: Any, column: Column) -> str:
         return _literal(node._value, node._dataType, column)
     if kind == "UnresolvedFunction":
         arguments = [_text(argument, column) for argument in node._args]
-        if node._name in _INFIX and len(arguments) == 2:
-            return f"({arguments[0]} {node._name} {arguments[1]})"
-        if node._name.isidentifier():
-            distinct = "DISTINCT " if node._is_distinct else ""
-            return f"{node._name}({distinct}{', '.join(arguments)})"
-    raise _refused(column)
+        return _call_text(node._name, arguments, node._is_distinct) or _refuse(column)
+    return _refuse(column)
+
+
+def _call_text(name: str, arguments: list[str], distinct: bool) -> str | None:
+    if name in _INFIX and len(arguments) == 2:
+        return f"({arguments[0]} {name} {arguments[1]})"
+    if name.isidentifier():
+        return f"{name}({'DISTINCT ' if distinct else ''}{', '.join(arguments)})"
+    return None
 
 
 def _literal(value: Any, kind: DataType, column: Column) -> str:
@@ -58,12 +94,12 @@ def _literal(value: Any, kind: DataType, column: Column) -> str:
     if isinstance(kind, StringType):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
-    raise _refused(column)
+    return _refuse(column)
 
 
-def _refused(column: Column) -> InvalidOption:
-    return InvalidOption(
+def _refuse(column: Column) -> NoReturn:
+    raise InvalidOption(
         "column-without-text",
-        f"Spark Connect does not give the SQL text of {column}",
+        f"Spark does not give the SQL text of {column}",
         'write Spark SQL instead, such as agg("MAX(value) AS peak")',
     )
