@@ -75,7 +75,9 @@ def _build(build: _Builder, args: list[exp.Expr]) -> exp.Expr:
         return build(args, dialect=SPARK)
 
 
-class _Parser(SparkParser):
+class FaithfulSparkParser(SparkParser):
+    """Keeps a call by name if sqlglot would print it differently."""
+
     FUNCTIONS: ClassVar = {
         **{name: _as_written(name, build) for name, build in SparkParser.FUNCTIONS.items() if name != "STRUCT"},
         **{name: _aggregate_by_name(name) for name in _AGGREGATES_BY_NAME},
@@ -203,7 +205,7 @@ class FaithfulSpark(SparkTokens):
         # Since Spark 4.0, 'it''s' is one string that contains a quote, not two adjacent strings.
         STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
-    Parser = _Parser
+    Parser = FaithfulSparkParser
     Generator = FaithfulGenerator
 
 

@@ -75,7 +75,7 @@ def _parse_statement(text: str, tokens: list[Token], allow_code: bool) -> Query:
     try:
         select = _parse_spark(text, tokens)
         found = [_with_checked_utility(text, one, allow_code) for one in found]
-        query = Query(select, _attach_windows(text, select, found), precision, with_error, text, start)
+        query = Query(select, _attach_windows(text, select, found), precision, with_error, text, start, tuple(tokens))
         if not allow_code:
             refuse_code(query)
         check_roundtrip(text, tokens, select)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 
 class Measure(enum.Enum):
@@ -99,7 +100,8 @@ class Query:
     """A query: sqlglot's syntax tree, the windows of its streams, and its trailing clauses.
 
     ``windows`` holds one pair for each table with a window: the index of the table in ``tables()``, and the window.
-    The query was parsed from ``text``, where it begins at the character ``start``; equality ignores both.
+    The query was parsed from ``text``, where it begins at the character ``start``; ``tokens`` are those of its SELECT,
+    without windows. Equality ignores these three.
     """
 
     select: exp.Query
@@ -108,6 +110,7 @@ class Query:
     with_error: bool = False
     text: str = field(default="", compare=False, repr=False)
     start: int = field(default=0, compare=False, repr=False)
+    tokens: tuple[Token, ...] = field(default=(), compare=False, repr=False)
 
     def tables(self) -> list[exp.Table]:
         """Return every table that the query reads, in the order of the tree."""

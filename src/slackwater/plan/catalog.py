@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError
 
 from slackwater.errors import InvalidData
 from slackwater.language import Measure
+from slackwater.plan.sql_types import class_of_type
 
 # TIMESTAMP_NTZ is excluded: it has no time zone and therefore does not determine an instant.
 _TIME_TYPES = {exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ}
@@ -22,13 +23,15 @@ class Stream:
     """A stream: its name, its columns, and its time column if it was registered with one.
 
     ``columns`` maps each name to what the column can order the stream by, or to None. ``zoneless`` are the timestamps
-    without a time zone, which cannot order it until they are cast.
+    without a time zone, which cannot order it until they are cast. ``types`` has the class of each column's type, as
+    far as it is known (``sql_types``).
     """
 
     name: str
     columns: Mapping[str, Measure | None]
     time: str | None = None
     zoneless: frozenset[str] = frozenset()
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> str | None:
         """Return the column of that name, in any case, as the stream spells it, or None."""
@@ -76,7 +79,8 @@ class Catalog:
             columns = {column.name: measure_of(column.kind) for column in tree.this.expressions}
             time = next((name for name, measure in columns.items() if measure is Measure.TIME), None)
             zoneless = (c.name for c in tree.this.expressions if c.kind and c.kind.this == exp.DType.TIMESTAMPNTZ)
-            streams.append(Stream(tree.this.this.name, columns, time, frozenset(zoneless)))
+            types = {column.name: class_of_type(column.kind) for column in tree.this.expressions}
+            streams.append(Stream(tree.this.this.name, columns, time, frozenset(zoneless), types))
         return cls.of(*streams)
 
 

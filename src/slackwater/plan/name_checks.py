@@ -5,21 +5,27 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from sqlglot import exp
 
-from slackwater.language import Query
+from slackwater.errors import QueryTextError
+from slackwater.language import Query, spark_sql
+from slackwater.language.plain_calls import with_plain_calls
 from slackwater.plan.catalog import Catalog
-from slackwater.plan.rewriting import SHED_WEIGHT, WINDOW_COLUMNS
+from slackwater.plan.rewriting import SHED_WEIGHT, WINDOW_COLUMNS, aggregate_calls, ungrouped_columns
 from slackwater.plan.spark_functions import SPARK_FUNCTIONS
+from slackwater.plan.sql_types import NAMES, UNKNOWN, pair
 from slackwater.plan.text_positions import node_error
+from slackwater.plan.type_checks import TypeCheck
 
 _MOST_NAMES = 12
+_WITH_FIELDS = "rma" + UNKNOWN
+_CONDITIONS = {"where": "WHERE", "having": "HAVING", "joins": "ON"}
 _TIME_CALLS = {"WINDOW": "window", "SESSION_WINDOW": "session_window"}
 
-Columns = list[str] | None
-"""The columns of a table or a query; None if they are not known."""
+Columns = list[tuple[str, str]] | None
+"""Name and type class of the columns of a table or a query; None if they are not known."""
 
 
 @dataclass
@@ -29,14 +35,18 @@ class _Scope:
     parent: _Scope | None
     sources: dict[str, Columns] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
+    shared: set[str] = field(default_factory=set)  # columns of USING
+    merged: bool = False  # by NATURAL JOIN and the like, so that it is not known whose a column is
 
 
 def check_names(query: Query, catalog: Catalog, has_function: Callable[[str], bool] | None = None) -> None:
-    """Refuse a table that is not in the catalog, a column that no table has, and a function that Spark does not have.
+    """Refuse a table that is not in the catalog, a column that no table has, and a function that Spark does not have;
+    also calls and operators with types that Spark does not take, and columns that Spark could not tell apart.
 
     ``has_function`` tells of functions besides Spark's own, such as those of a session.
     """
-    _NameCheck(query, catalog, has_function or (lambda _: False)).check()
+    plain = with_plain_calls(query)
+    _NameCheck(plain or query, catalog, has_function or (lambda _: False)).check()
 
 
 def near(name: str, names: Iterable[str]) -> str:
@@ -63,10 +73,13 @@ class _NameCheck:
     def __init__(self, query: Query, catalog: Catalog, has_function: Callable[[str], bool]) -> None:
         self.query, self.catalog, self.has_function = query, catalog, has_function
         self.windows = {id(table): window for table, window in query.windowed()}
+        self.types = TypeCheck(query)
+        self.classes: dict[int, str] = {}
 
     def check(self) -> None:
         for call in self.query.select.find_all(exp.Anonymous):
-            self._check_function(call)
+            if call.find_ancestor(exp.Hint) is None:
+                self._check_function(call)
         self._columns_of(self.query.select, None, {})
 
     def _check_function(self, call: exp.Anonymous) -> None:
@@ -89,13 +102,15 @@ class _NameCheck:
             return self._columns_of(node.this, parent, named)
         if isinstance(node, exp.SetOperation):
             columns = self._columns_of(node.left, parent, named)
-            self._columns_of(node.right, parent, named)
+            self._check_same_columns(node, columns, self._columns_of(node.right, parent, named))
             return columns
         return self._columns_of_select(node, parent, named) if isinstance(node, exp.Select) else None
 
     def _columns_of_select(self, select: exp.Select, parent: _Scope | None, ctes: Mapping[str, Columns]) -> Columns:
         scope, windowed = _Scope(parent), False
         joins = select.args.get("joins") or []
+        scope.shared = {name.name.lower() for join in joins for name in join.args.get("using") or []}
+        scope.merged = any(join.method.upper() == "NATURAL" or join.kind in ("SEMI", "ANTI") for join in joins)
         for source in (select.args.get("from_"), *joins):
             if source is not None:
                 self._add_source(scope, source.this, ctes)
@@ -116,12 +131,68 @@ class _NameCheck:
         for name, part in select.args.items():
             for root in part if isinstance(part, list) else [part]:
                 if isinstance(root, exp.Expr) and name not in ("from_", "with_", "laterals", "hint"):
-                    self._check_expression(root.args.get("on") if name == "joins" else root, scope, ctes, frozenset())
-        columns = _outputs(select, scope)
+                    checked = root.args.get("on") if name == "joins" else root
+                    self.classes[id(root)] = self._class_of(checked, scope, ctes, frozenset())
+                    if name in _CONDITIONS and isinstance(checked, exp.Expr):
+                        self._check_condition(checked if name == "joins" else checked.this, _CONDITIONS[name])
+        self._check_groups(select, scope, windowed)
+        columns = _outputs(select, scope, self.classes)
         if columns is None or not windowed:
             return columns
-        given = {column.lower() for column in columns}
-        return [*(edge for edge in WINDOW_COLUMNS if edge not in given), *columns]
+        given = {column.lower() for column, _ in columns}
+        return [*((edge, "t") for edge in WINDOW_COLUMNS if edge not in given), *columns]
+
+    def _check_condition(self, condition: exp.Expr, clause: str) -> None:
+        """Refuse WHERE, ON and HAVING that are no condition, and aggregates where rows are not grouped yet."""
+        self.types.require_condition(condition, lambda part: self.classes.get(id(part), UNKNOWN), clause)
+        calls = aggregate_calls(condition, []) if clause != "HAVING" else []
+        if calls:
+            problem = f"{spark_sql(calls[0])} is an aggregate in {clause}"
+            remedy = "move it to HAVING, or aggregate in a subquery"
+            self._refuse(calls[0], "misplaced-aggregate", problem, remedy, len(spark_sql(calls[0])))
+
+    def _check_groups(self, select: exp.Select, scope: _Scope, windowed: bool) -> None:
+        """Refuse columns that are neither grouped nor aggregated; the planner does it for SELECTs with a window."""
+        group = select.args.get("group")
+        calls = [call for projection in select.expressions for call in aggregate_calls(projection, [])]
+        calls = [call for call in calls if not isinstance(call.parent, exp.Window)]
+        if windowed or (group is None and not calls) or (group is not None and _is_set(group)):
+            return
+        keys = [self._key(select, key) for key in (group.expressions if group is not None else [])]
+        for key in keys:
+            for call in aggregate_calls(key, []):
+                problem = f"{spark_sql(call)} is an aggregate in GROUP BY"
+                self._refuse(call, "misplaced-aggregate", problem, "group by columns", len(spark_sql(call)))
+        for projection in select.expressions:
+            for column in ungrouped_columns(projection.unalias(), keys, calls):
+                if column.is_star or (isinstance(column, exp.Column) and column.parts[0].name.lower() in scope.others):
+                    continue
+                problem = f"{spark_sql(column)} is neither grouped by nor aggregated"
+                self._refuse(column, "not-grouped", problem, "add it to GROUP BY", len(spark_sql(column)))
+
+    def _key(self, select: exp.Select, key: exp.Expr) -> exp.Expr:
+        """A group key; a number or the name of an output is replaced by the selected expression."""
+        if isinstance(key, exp.Literal) and key.is_int and not any(p.is_star for p in select.expressions):
+            if 1 <= int(key.name) <= len(select.expressions):
+                return cast(exp.Expr, select.expressions[int(key.name) - 1].unalias())
+            problem = f"GROUP BY {key.name} is not the number of a selected column"
+            self._refuse(key, "wrong-group", problem, f"there are {len(select.expressions)}", len(key.name))
+        if isinstance(key, exp.Column) and not key.table:
+            named = (p.unalias() for p in select.expressions if p.alias and p.alias.lower() == key.name.lower())
+            return cast(exp.Expr, next(named, key))
+        return key
+
+    def _check_same_columns(self, node: exp.SetOperation, left: Columns, right: Columns) -> None:
+        if left is None or right is None or node.args.get("by_name"):
+            return
+        word = node.key.upper()
+        if len(left) != len(right):
+            problem = f"one side of {word} has {len(left)} columns, the other {len(right)}"
+            self._refuse(node.right, "different-columns", problem, "select as many columns on both sides", 6)
+        for (name, first), (_, second) in zip(left, right, strict=True):
+            if pair("case", first, second) is None:
+                problem = f"{name} is of type {NAMES[first]} on one side of {word} and {NAMES[second]} on the other"
+                self._refuse(node.right, "wrong-type", problem, "cast one of them", 6)
 
     def _add_source(self, scope: _Scope, source: exp.Expr, ctes: Mapping[str, Columns]) -> None:
         alias = source.alias or (source.name if isinstance(source, exp.Table) else "") or f"source {len(scope.sources)}"
@@ -146,60 +217,102 @@ class _NameCheck:
             self._refuse(table.this, "unknown-table", problem, remedy, len(table.name))
         window = self.windows.get(id(table))
         sheds = window is not None and window.delay_ms is not None
-        return [*known.columns, SHED_WEIGHT] if sheds else list(known.columns)
+        columns = [(name, known.types.get(name, UNKNOWN)) for name in known.columns]
+        return [*columns, (SHED_WEIGHT, "d")] if sheds else columns
 
-    def _check_expression(
+    def _class_of(
         self, root: exp.Expr | None, scope: _Scope, ctes: Mapping[str, Columns], bound: frozenset[str]
-    ) -> None:
+    ) -> str:
+        """Check an expression, and return the class of its type."""
         if root is None or isinstance(root, exp.Star):
-            return
+            return UNKNOWN
         if isinstance(root, exp.Query):
-            self._columns_of(root, scope, ctes)
-            return
+            return self._class_of_query(root, self._columns_of(root, scope, ctes))
         if isinstance(root, exp.Column):
-            self._check_column(root, scope, bound)
-            return
+            return self._class_of_column(root, scope, bound)
         if isinstance(root, exp.Lambda):
             bound |= {parameter.name.lower() for parameter in root.expressions}
         for child in root.iter_expressions():
-            self._check_expression(child, scope, ctes, bound)
+            self.classes[id(child)] = self._class_of(child, scope, ctes, bound)
+        return self.types.class_of(root, lambda part: self.classes.get(id(part), UNKNOWN))
 
-    def _check_column(self, column: exp.Column, scope: _Scope, bound: frozenset[str]) -> None:
+    def _class_of_query(self, node: exp.Expr, columns: Columns) -> str:
+        """The class of a query's only column; refuses a query that is a value and has several."""
+        if columns is None:
+            return UNKNOWN
+        is_value = not isinstance(node.parent, exp.Exists | exp.Any | exp.All)
+        if (
+            len(columns) > 1
+            and is_value
+            and not (isinstance(node.parent, exp.In) and isinstance(node.parent.this, exp.Tuple))
+        ):
+            problem = f"a query that is a value has one column, and this one has {len(columns)}"
+            self._refuse(node, "subquery-columns", problem, "select one column", 1)
+        return columns[0][1] if columns else UNKNOWN
+
+    def _class_of_column(self, column: exp.Column, scope: _Scope, bound: frozenset[str]) -> str:
         parts = [part.name for part in column.parts]
         lowered = [part.lower() for part in parts]
         if lowered[0] in bound or column.is_star:
-            return
+            return UNKNOWN
         around: _Scope | None = scope
         while around is not None:
-            if _resolves(lowered, around):
-                return
+            found = _resolve(lowered, around)
+            if found is not None and len(found) > 1:
+                self._refuse_ambiguous(column, found)
+            if found is not None:
+                return found[0][1]
             around = around.parent
-        names = [name for columns in scope.sources.values() for name in columns or []]
-        first = lowered[0]
+        raise self._unknown_column(column, parts, scope)
+
+    def _unknown_column(self, column: exp.Column, parts: list[str], scope: _Scope) -> QueryTextError:
+        names = [name for columns in scope.sources.values() for name, _ in columns or []]
+        first = parts[0].lower()
         if len(parts) > 1 and first in scope.sources:
-            names = scope.sources[first] or []
+            names = [name for name, _ in scope.sources[first] or []]
             problem = f"{parts[0]} has no column {parts[1]!r}{near(parts[1], names)}"
+        elif len(parts) > 1 and first in map(str.lower, names):
+            problem = f"{parts[0]} is no struct, so it has no field {parts[1]!r}"
         elif len(parts) > 1:
             names = [*scope.sources, *names]
             problem = f"there is no table or column {parts[0]!r}{near(parts[0], names)}"
         else:
             problem = f"there is no column {parts[0]!r}{near(parts[0], names)}"
-        self._refuse(column, "unknown-column", problem, _use_one_of(names), len(".".join(parts)))
+        length = len(".".join(parts))
+        return node_error(self.query, column, "unknown-column", problem, _use_one_of(names), length=length)
+
+    def _refuse_ambiguous(self, column: exp.Column, found: list[tuple[str, str]]) -> NoReturn:
+        tables = [table for table, _ in found]
+        problem = f"{column.name} is a column of {' and of '.join(tables)}"
+        remedy = f"write {tables[0]}.{column.name}"
+        self._refuse(column, "ambiguous-column", problem, remedy, len(column.name))
 
     def _refuse(self, node: exp.Expr, condition: str, problem: str, remedy: str, length: int) -> NoReturn:
         raise node_error(self.query, node, condition, problem, remedy, length=length)
 
 
-def _resolves(parts: list[str], scope: _Scope) -> bool:
-    """Test whether a name means something in a scope: ``column``, ``table.column``, ``column.field`` and so on."""
-    if parts[0] in scope.others:
-        return True
+def _resolve(parts: list[str], scope: _Scope) -> list[tuple[str, str]] | None:
+    """The tables that a name may belong to, each with the class of its type; None if the name means nothing here.
+
+    A name is ``column``, ``table.column``, ``column.field`` and so on.
+    """
+    found = []
     for alias, columns in scope.sources.items():
         qualified = parts[1:] if len(parts) > 1 and parts[0] == alias else parts[2:] if parts[1:2] == [alias] else []
         for names in (qualified, parts):
-            if names and (columns is None or names[0] in {column.lower() for column in columns}):
-                return True
-    return False
+            if names and columns is None:
+                return [(alias, UNKNOWN)]
+            classes = [letter for column, letter in columns or [] if names and names[0] == column.lower()]
+            if len(names) > 1:  # the rest of the name is a field
+                classes = [letter for letter in classes if letter in _WITH_FIELDS]
+            if classes:
+                found.append((alias, classes[0] if len(names) == 1 and len(classes) == 1 else UNKNOWN))
+                break
+    if parts[0] in scope.others:
+        return [(parts[0], UNKNOWN)] if len(found) != 1 else found
+    if len(found) > 1 and (len(parts) > 1 or scope.merged or parts[0] in scope.shared):
+        found = found[:1]
+    return found or None
 
 
 def _own_tables(select: exp.Select) -> Iterator[exp.Table]:
@@ -211,11 +324,12 @@ def _own_tables(select: exp.Select) -> Iterator[exp.Table]:
                     yield table
 
 
-def _outputs(select: exp.Select, scope: _Scope) -> Columns:
-    found: list[str] = []
+def _outputs(select: exp.Select, scope: _Scope, classes: Mapping[int, str]) -> Columns:
+    found: list[tuple[str, str]] = []
     for projection in select.expressions:
         if not projection.is_star:
-            found.append(projection.alias_or_name or projection.sql(dialect="spark"))
+            name = projection.alias_or_name or spark_sql(projection)
+            found.append((name, classes.get(id(projection), UNKNOWN)))
             continue
         table = projection.table.lower() if isinstance(projection, exp.Column) else ""
         for alias, columns in scope.sources.items():
@@ -223,14 +337,25 @@ def _outputs(select: exp.Select, scope: _Scope) -> Columns:
                 if columns is None:
                     return None
                 found += columns
+        if not table and (scope.shared or scope.merged):
+            return None
     return found
+
+
+def _is_set(group: exp.Group) -> bool:
+    """Whether GROUP BY is ALL, CUBE and the like."""
+    return any(value for name, value in group.args.items() if name != "expressions")
 
 
 def _renamed(source: exp.Expr, columns: Columns) -> Columns:
     """The columns under the names that an alias gives them: ``AS t(a, b)``."""
     alias = source.args.get("alias")
     names = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
-    return [name.name for name in names] if names else columns
+    if not names:
+        return columns
+    classes = [letter for _, letter in columns or []]
+    known = len(classes) == len(names)
+    return [(name.name, classes[place] if known else UNKNOWN) for place, name in enumerate(names)]
 
 
 def _use_one_of(names: Collection[str]) -> str:

@@ -21,7 +21,7 @@ _PERIODS = (
     (("HH", "HOUR", "hour"), "1 hour"),
     (("dd", "DAY", "day", "AS DATE", "TO_DATE", "DATE("), "1 day"),
 )
-_ENDLESS = {"order": TOP_N, "limit": TOP_N, "offset": TOP_N, "sort": "remove SORT BY"}
+_ENDLESS = {"order": TOP_N, "limit": TOP_N, "offset": TOP_N, "sort": "remove SORT BY", "cluster": "remove CLUSTER BY"}
 
 
 def finish_outer(

@@ -120,6 +120,8 @@ def _normalized(node: exp.Expr) -> exp.Expr:
     copy = node.copy()
     for name in copy.find_all(exp.Identifier):
         name.replace(exp.to_identifier(name.name.lower(), quoted=False))
+    for call in copy.find_all(exp.Anonymous):
+        call.set("this", call.name.lower())
     return copy
 
 

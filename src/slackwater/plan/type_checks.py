@@ -1,0 +1,240 @@
+"""The type of an expression, and what Spark would refuse in it: calls and operators of types that they do not take."""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Callable
+from functools import reduce
+from typing import NoReturn
+
+from sqlglot import exp
+
+from slackwater.language import Query, spark_sql
+from slackwater.language.spark_nodes import TypedLiteral
+from slackwater.plan.functions import is_aggregate
+from slackwater.plan.sql_types import (
+    CONDITION,
+    NAMES,
+    UNKNOWN,
+    class_of_type,
+    most_arguments,
+    names_of,
+    pair,
+    signatures,
+)
+from slackwater.plan.text_positions import node_error
+
+ClassOf = Callable[[exp.Expr], str]
+"""The class of a part of an expression."""
+
+_COMPARED = {
+    exp.EQ: "=", exp.NEQ: "=", exp.NullSafeEQ: "=", exp.LT: "<", exp.LTE: "<", exp.GT: "<", exp.GTE: "<",
+    exp.Like: "LIKE", exp.And: "AND", exp.Or: "AND",
+}  # fmt: skip
+_COMPUTED = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "||", exp.IntDiv: "DIV",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "&", exp.BitwiseXor: "&",
+}  # fmt: skip
+_DAY_UNITS = {"DAY", "DAYS", "HOUR", "HOURS", "MINUTE", "MINUTES", "SECOND", "SECONDS", "WEEK", "WEEKS"}
+_TYPED_LITERALS = {"DATE": "e", "TIMESTAMP": "t", "TIMESTAMP_LTZ": "t", "TIMESTAMP_NTZ": "n", "X": "x"}
+_TYPE_CALLS = {
+    "bigint": "l", "binary": "x", "boolean": "b", "date": "e", "decimal": "c", "double": "d", "float": "d", "int": "i",
+    "smallint": "i", "string": "s", "timestamp": "t", "tinyint": "i",
+}  # fmt: skip
+_EXAMPLES = {"DATE": "2026-01-05", "TIMESTAMP": "2026-01-05 08:00:00"}
+_SPECIAL_TIMES = {"epoch", "now", "today", "tomorrow", "yesterday"}
+_DATE = re.compile(r"[+-]?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?$")
+_RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value"}
+_GENERATORS = {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"}
+_WORDS = {exp.EQ: "=", exp.NEQ: "!=", exp.And: "AND", exp.Or: "OR", exp.Like: "LIKE"}
+
+
+class TypeCheck:
+    """Finds the class of expressions of one query, and refuses what Spark would refuse; unknown types pass."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+
+    def class_of(self, node: exp.Expr, of: ClassOf) -> str:
+        """The class of a node, from the classes of its parts, which are already checked."""
+        if isinstance(node, exp.Anonymous):
+            return self._class_of_call(node, of)
+        if isinstance(node, exp.Binary):
+            return self._class_of_operator(node, of)
+        if isinstance(node, exp.Not):
+            self.require_condition(node.this, of, "NOT")
+            return "b"
+        if isinstance(node, exp.Between):
+            for limit in (node.args["low"], node.args["high"]):
+                self._require_pair("<", node.this, limit, "BETWEEN", of)
+            return "b"
+        if isinstance(node, exp.In):
+            for value in node.expressions:
+                self._require_pair("=", node.this, value, "IN", of)
+            return "b"
+        if isinstance(node, exp.Case) or (isinstance(node, exp.If) and not isinstance(node.parent, exp.Case)):
+            return self._class_of_case(node, of)
+        if isinstance(node, exp.Filter):
+            self.require_condition(node.expression.this, of, "FILTER (WHERE …)")
+        if isinstance(node, exp.Predicate):
+            return "b"
+        return self._class_of_leaf(node, of)
+
+    def require_condition(self, node: exp.Expr, of: ClassOf, place: str) -> None:
+        """Refuse what is not a condition, such as ``WHERE price``."""
+        found = of(node)
+        if found not in CONDITION:
+            problem = f"{place} needs a condition, and {spark_sql(node)} is of type {NAMES[found]}"
+            self._refuse(node, "wrong-type", problem, "compare it, as in x > 0 or x = 'a'")
+
+    def _class_of_leaf(self, node: exp.Expr, of: ClassOf) -> str:
+        if isinstance(node, exp.Literal):
+            return _class_of_literal(node)
+        if isinstance(node, exp.Boolean):
+            return "b"
+        if isinstance(node, exp.Cast):
+            return class_of_type(node.to)
+        if isinstance(node, TypedLiteral):
+            self._check_literal(node)
+            return _TYPED_LITERALS.get(str(node.this).upper(), UNKNOWN)
+        if isinstance(node, exp.CurrentDate):
+            return "e"
+        if isinstance(node, exp.CurrentTimestamp):
+            return "t"
+        if isinstance(node, exp.Interval):
+            unit = node.args.get("unit")
+            return "v" if isinstance(unit, exp.Var) and unit.name.upper() in _DAY_UNITS else UNKNOWN
+        if isinstance(node, exp.Paren | exp.Alias | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.Window):
+            return of(node.this)
+        return UNKNOWN
+
+    def _check_literal(self, literal: TypedLiteral) -> None:
+        """Refuse ``DATE '204-01-01'``."""
+        kind, value = str(literal.this).upper(), literal.expression
+        if kind in ("DATE", "TIMESTAMP") and isinstance(value, exp.Literal) and not is_time(kind, value.name):
+            problem = f"{value.name!r} is no {kind.lower()}"
+            self._refuse(literal, "wrong-literal", problem, f"write {kind} '{_EXAMPLES[kind]}'")
+
+    def _class_of_operator(self, node: exp.Binary, of: ClassOf) -> str:
+        kind = type(node)
+        if kind in _COMPARED:
+            word = _WORDS.get(kind, spark_sql(node)[len(spark_sql(node.this)) :].split()[0])
+            self._require_pair(_COMPARED[kind], node.this, node.expression, word, of)
+            return "b"
+        if kind in _COMPUTED:
+            return self._require_pair(_COMPUTED[kind], node.this, node.expression, _COMPUTED[kind], of)
+        return "b" if isinstance(node, exp.Predicate) else UNKNOWN
+
+    def _require_pair(self, operator: str, left: exp.Expr, right: exp.Expr, word: str, of: ClassOf) -> str:
+        first, second = of(left), of(right)
+        found = pair(operator, first, second)
+        if found is None:
+            problem = (
+                f"{word} does not take {spark_sql(left)} of type {NAMES[first]} and {spark_sql(right)} of type "
+                f"{NAMES[second]}"
+            )
+            self._refuse(left, "wrong-type", problem, "cast one of them, or use another column")
+        return found
+
+    def _class_of_case(self, node: exp.Case | exp.If, of: ClassOf) -> str:
+        branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
+        operand = node.this if isinstance(node, exp.Case) else None
+        values = []
+        for branch in branches:
+            if operand is None:
+                self.require_condition(branch.this, of, "CASE WHEN" if isinstance(node, exp.Case) else "IF")
+            else:
+                self._require_pair("=", operand, branch.this, "CASE", of)
+            values.append(branch.args.get("true"))
+        last = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
+        return self._common([value for value in (*values, last) if isinstance(value, exp.Expr)], "CASE", of)
+
+    def _common(self, values: list[exp.Expr], word: str, of: ClassOf) -> str:
+        """The class of the values of a CASE."""
+        known = [value for value in values if of(value) != UNKNOWN]
+        for value in known[1:]:
+            self._require_pair("case", known[0], value, word, of)
+        classes = [of(value) for value in known]
+        return reduce(lambda left, right: pair("case", left, right) or UNKNOWN, classes) if classes else UNKNOWN
+
+    def _class_of_call(self, call: exp.Anonymous, of: ClassOf) -> str:
+        name = call.name.lower()
+        arguments: list[exp.Expr] = []
+        for argument in call.expressions:
+            arguments += argument.expressions if isinstance(argument, exp.Distinct) else [argument]
+        self._check_place(call, name)
+        if any(isinstance(a, exp.Star | exp.Kwarg | exp.PropertyEQ | exp.Var) or a.is_star for a in arguments):
+            return "l" if name == "count" else UNKNOWN
+        if name in _TYPE_CALLS:
+            return _TYPE_CALLS[name]
+        known = signatures(name)
+        if not known or len(arguments) > most_arguments():
+            return UNKNOWN
+        found = known.get(len(arguments))
+        if found is None:
+            self._refuse_count(call, sorted(known), len(arguments))
+        classes = [of(argument) for argument in arguments]
+        for argument, letter, accepted in zip(arguments, classes, found.accepted, strict=True):
+            if letter != UNKNOWN and accepted != "*" and letter not in accepted:
+                takes = names_of(accepted)
+                problem = f"{name} does not take {spark_sql(argument)} of type {NAMES[letter]}"
+                remedy = f"give {takes}, or cast it" if takes else "use another function"
+                self._refuse(argument, "wrong-type", problem, remedy)
+        return found.result_of(classes)
+
+    def _check_place(self, call: exp.Anonymous, name: str) -> None:
+        over = call.parent
+        while isinstance(over, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+            over = over.parent
+        if name in _RANKS and not isinstance(over, exp.Window):
+            self._refuse(call, "no-over", f"{name} needs OVER", "write OVER (PARTITION BY window_end ORDER BY …)")
+        outside = call.parent.parent if isinstance(call.parent, exp.Alias | exp.Aliases) else call.parent
+        if name in _GENERATORS and not isinstance(outside, exp.Select | exp.Lateral):
+            problem = f"{name} makes rows, so it cannot be a part of an expression"
+            self._refuse(call, "misplaced-generator", problem, f"write LATERAL VIEW {name}(…) t AS x")
+        if not is_aggregate(call) or isinstance(over, exp.Window) or self.query.precision is not None:
+            return  # MAX(AVG(…)) is the extreme of a standing query
+        select = call.find_ancestor(exp.Select)
+        for inner in call.find_all(exp.Anonymous):
+            if inner is not call and is_aggregate(inner) and inner.find_ancestor(exp.Select) is select:
+                problem = f"{spark_sql(inner)} is an aggregate inside an aggregate"
+                self._refuse(inner, "nested-aggregate", problem, "compute the inner one in a subquery")
+
+    def _refuse_count(self, call: exp.Anonymous, counts: list[int], found: int) -> NoReturn:
+        takes = " or ".join(map(str, counts))
+        noun = "argument" if counts == [1] else "arguments"
+        more = " or more" if counts[-1] == most_arguments() else ""
+        problem = f"{call.name.lower()} takes {takes}{more} {noun}, not {found}"
+        self._refuse(call, "wrong-arguments", problem, "correct the call")
+
+    def _refuse(self, node: exp.Expr, condition: str, problem: str, remedy: str) -> NoReturn:
+        raise node_error(self.query, node, condition, problem, remedy, length=len(spark_sql(node)))
+
+
+def is_time(kind: str, text: str) -> bool:
+    """Whether Spark may read the text as a DATE or TIMESTAMP; it may not if this is false.
+
+    >>> is_time("DATE", "2026-01-05"), is_time("DATE", "204-01-01"), is_time("TIMESTAMP", "2026-02-30 08:00")
+    (True, False, False)
+    """
+    text = text.strip()
+    if text.lower() in _SPECIAL_TIMES or (kind == "TIMESTAMP" and ":" in text[:9]):
+        return True
+    found = _DATE.match(text)
+    if found is None:
+        return False
+    year, month, day = (int(part or 1) for part in found.groups())
+    return 1 <= month <= 12 and 1 <= day <= calendar.monthrange(min(max(year, 1), 9999), month)[1]
+
+
+def _class_of_literal(literal: exp.Literal) -> str:
+    if literal.is_string:
+        return "s"
+    text = literal.name.upper()
+    if text.isdigit():
+        return "i" if int(text) < 2**31 else "l"
+    endings = {"L": "l", "S": "i", "Y": "i", "D": "d", "F": "d"}
+    if text.endswith("BD"):
+        return "c"
+    return endings.get(text[-1], "d" if "E" in text else "c")

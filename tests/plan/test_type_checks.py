@@ -1,0 +1,86 @@
+"""Types that Spark would refuse are found before Spark sees the query; what Spark takes is not refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater.errors import QueryTextError
+from slackwater.language import parse
+from slackwater.plan import Catalog
+from slackwater.plan.name_checks import check_names
+
+W = "[RANGE 10 seconds SLIDE 10 seconds WATTR ts]"
+CATALOG = Catalog.from_sql(
+    "CREATE TABLE bid (ts TIMESTAMP, auction BIGINT, price BIGINT, rate DOUBLE, fee DECIMAL(10, 2), channel STRING, "
+    "open BOOLEAN, day DATE, tags ARRAY<STRING>, extra MAP<STRING, STRING>); "
+    "CREATE TABLE person (id BIGINT, name STRING, channel STRING)"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "condition", "at", "words"),
+    [
+        (f"SELECT SUM(day) FROM bid {W}", "wrong-type", "day", "sum does not take day of type date"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE day > DATE '204-01-01'", "wrong-literal", "'204", "is no date"),
+        (f"SELECT AVG(open) FROM bid {W}", "wrong-type", "open", "of type boolean"),
+        (f"SELECT COUNT(EXPLODE(tags)) FROM bid {W}", "misplaced-generator", "EXPLODE", "explode makes rows"),
+        (f"SELECT MAX(extra) FROM bid {W}", "wrong-type", "extra", "of type map"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE price", "wrong-type", "price", "WHERE needs a condition"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE price > 1 AND rate", "wrong-type", "price", "AND does not take"),
+        (f"SELECT COUNT(*) FROM bid {W} HAVING MAX(price)", "wrong-type", "MAX", "HAVING needs a condition"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE NOT price", "wrong-type", "price", "NOT needs a condition"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE tags = 'a'", "wrong-type", "tags", "of type array and 'a'"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE open > 3", "wrong-type", "open", "> does not take"),
+        (f"SELECT MAX(CASE WHEN price THEN 1 END) FROM bid {W}", "wrong-type", "price", "CASE WHEN needs a condition"),
+        (f"SELECT MAX(CASE WHEN open THEN 1 ELSE tags END) FROM bid {W}", "wrong-type", "1 ELSE", "CASE does not take"),
+        (f"SELECT COUNT(*) FILTER (WHERE price) FROM bid {W}", "wrong-type", "price", "FILTER"),
+        (f"SELECT MAX(price + tags) FROM bid {W}", "wrong-type", "price", "+ does not take"),
+        (f"SELECT MAX(LENGTH(channel, 2)) FROM bid {W}", "wrong-arguments", "LENGTH", "length takes 1 argument, not 2"),
+        (f"SELECT SUM(MAX(price)) FROM bid {W}", "nested-aggregate", "MAX", "inside an aggregate"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE MAX(price) > 1", "misplaced-aggregate", "MAX", "aggregate in WHERE"),
+        ("SELECT price, ROW_NUMBER() AS n FROM bid [DRATIO 1%]", "no-over", "ROW_NUMBER", "needs OVER"),
+        (f"SELECT MAX(channel) FROM bid {W} JOIN person ON id = auction", "ambiguous-column", "channel", "person"),
+        (f"SELECT COUNT(*) FROM bid {W} WHERE price IN (SELECT * FROM person)", "subquery-columns", "SELECT *", "3"),
+        (
+            f"SELECT window_end, n FROM (SELECT COUNT(*) AS n FROM bid {W}) GROUP BY 1",
+            "not-grouped",
+            "n FROM (",
+            "n is",
+        ),
+        ("SELECT price FROM bid [DRATIO 1%] UNION ALL SELECT 1, 2", "different-columns", "SELECT 1", "2"),
+        ("SELECT price FROM bid [DRATIO 1%] UNION ALL SELECT tags FROM bid", "wrong-type", "SELECT tags", "array"),
+    ],
+)
+def test_a_type_that_spark_refuses_is_found(text: str, condition: str, at: str, words: str) -> None:
+    with pytest.raises(QueryTextError) as found:
+        check_names(parse(text), CATALOG)
+    assert found.value.condition == condition and words in str(found.value)
+    if condition not in ("different-columns", "subquery-columns") and "UNION" not in text:
+        assert f"column {text.rindex(at) + 1}\n" in str(found.value), str(found.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT SUM(channel), AVG(fee), MAX(day), MIN(open), COUNT(tags) FROM bid {W} WHERE channel > 3",
+        f"SELECT SUM(IF(open, 1, rate)), MAX(COALESCE(channel, 'x')), MAX(ts + INTERVAL 1 DAY) FROM bid {W}",
+        f"SELECT COUNT(DISTINCT price, channel) FILTER (WHERE open), FIRST(channel) IGNORE NULLS FROM bid {W}",
+        f"SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price), LISTAGG(channel, ',') FROM bid {W}",
+        f"SELECT MAX(CASE channel WHEN 'a' THEN 1 ELSE 2.5 END), MAX(SIZE(FILTER(tags, t -> t > 'a'))) FROM bid {W}",
+        f"SELECT COUNT(*) FROM bid {W} WHERE (price, rate) IN (SELECT id, id FROM person) OR day = '2024-01-01'",
+        f"SELECT EXTRACT(HOUR FROM ts) AS h, COUNT(*) FROM bid {W} GROUP BY ALL",
+        f"SELECT window_end, MAX(n) + 1 AS m FROM (SELECT COUNT(*) AS n FROM bid {W}) GROUP BY window_end HAVING m > 1",
+        f"SELECT channel, COUNT(*) FROM bid {W} JOIN person USING (channel) GROUP BY channel",
+        "SELECT price * fee, rate || 'x', day - INTERVAL 2 DAYS, extra['a'], -rate, ~price FROM bid [DRATIO 1%]",
+        f"SELECT upper(C) AS u, MAX(n) FROM (SELECT channel AS c, COUNT(*) AS n FROM bid {W} GROUP BY channel) "
+        "GROUP BY UPPER(c), window_end",
+        "SELECT DATEDIFF(DAY, ts, ts), DATE_ADD(HOUR, 1, ts), CONCAT(tags, tags) AS t, EXTRACT(DAY FROM ts), "
+        "TRIM(BOTH 'x' FROM channel), POSITION('a' IN channel) FROM bid [DRATIO 1%]",
+        "SELECT EXPLODE(tags) AS tag, price FROM bid [DRATIO 1%]",
+        "SELECT price, t.x FROM bid [DRATIO 1%] LATERAL VIEW EXPLODE(tags) t AS x",
+        "SELECT price AS p, p + 1, DATE_ADD(day, 1), CONCAT_WS(',', channel, channel) FROM bid [DRATIO 1%]",
+        "SELECT price, channel FROM bid [DRATIO 1%] UNION ALL SELECT rate, channel FROM bid",
+    ],
+)
+def test_what_spark_takes_is_not_refused(text: str) -> None:
+    check_names(parse(text), CATALOG)
