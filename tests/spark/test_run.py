@@ -251,9 +251,12 @@ def test_compressed_files_patterns_and_empty_files(spark: SparkSession, tmp_path
 @pytest.mark.usefixtures("shared_session")
 def test_an_empty_folder_publishes_nothing(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    done = invoke(run.command, put(tmp_path, PROMISED), "--source", f"json:{tmp_path / 'in'}", "--schema", SCHEMA)
+    options = ("--source", f"json:{tmp_path / 'in'}", "--schema", SCHEMA)
+    done = invoke(run.command, put(tmp_path, PROMISED), *options, "--seconds", "1")
     assert (done.exit_code, done.stdout) == (1, ""), done.stderr
     assert "nothing published yet" in done.stderr
+    refused = invoke(run.command, put(tmp_path, PROMISED), *options)  # nothing will come
+    assert "[no-such-file]" in str(refused.exception) and "--seconds" in str(refused.exception)
 
 
 @pytest.mark.full

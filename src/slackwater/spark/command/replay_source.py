@@ -64,7 +64,7 @@ class ReplaySource:
             raise InvalidOption("no-schema", problem, "add --schema 'ts TIMESTAMP, …'")
         if "every" in options and batches is not None:
             raise InvalidOption("two-batch-sizes", "--batches contradicts every=", "give one of them")
-        every_ms = None if "every" not in options else duration_ms(options["every"], option=f"{option}…?every=")
+        every_ms = None if "every" not in options else duration_ms(options["every"], option=f"{option}…?every")
         if every_ms is not None and every_ms <= 0:
             raise InvalidOption("invalid-duration", f"every={options['every']} is not positive", "write every=10s")
         speed = None if "speed" not in options else _speed(options["speed"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.control.disorder import make_method, method_names
 from slackwater.control.shedding import make_law
-from slackwater.errors import InvalidOption, PromiseConflict, QueryFailed, QueryTextError
+from slackwater.errors import InvalidData, InvalidOption, PromiseConflict, QueryFailed, QueryTextError
 from slackwater.files import claimed, require_output_folder
 from slackwater.language import Late, Measure, Query, Window
 from slackwater.plan import (
@@ -112,6 +112,14 @@ class RunSpec:
             self.late_sink.check(self.checkpoint, "--late-sink")
         require_output_folder(self.checkpoint, "--checkpoint ")
         self.source.check()
+        if (
+            isinstance(self.source, Source)
+            and self.source.is_empty
+            and self.limit_s is None
+            and self.checkpoint is None
+        ):
+            problem = f"--source {self.source.kind}:{self.source.where} has no files"
+            raise InvalidData("no-such-file", problem, "add some, or wait for them with --seconds 60")
         columns = self.source.columns()
         for option, column in (("--event-time", self.event_time), ("--key", self.key), ("--value", self.value)):
             if column is not None and option != "--event-time" and not self.standing:

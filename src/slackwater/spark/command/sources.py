@@ -80,6 +80,11 @@ class Source:
         """Whether nothing comes after the last row: a folder may get more files."""
         return self.kind == "generator"
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is a folder on this machine without a file."""
+        return self.kind != "generator" and not is_remote(self.where) and not data_files(self.where)
+
     def check(self) -> None:
         """Raise, before Spark starts, if the rows cannot be read."""
         if self.kind == "generator" or is_remote(self.where):
