@@ -164,6 +164,8 @@ class TypeCheck:
         for argument in call.expressions:
             arguments += argument.expressions if isinstance(argument, exp.Distinct) else [argument]
         self._check_place(call, name)
+        if isinstance(call.parent, exp.WithinGroup):
+            return UNKNOWN  # what it takes stands in WITHIN GROUP too
         if any(isinstance(a, exp.Star | exp.Kwarg | exp.PropertyEQ | exp.Var) or a.is_star for a in arguments):
             return "l" if name == "count" else UNKNOWN
         if name in _TYPE_CALLS:
