@@ -12,6 +12,7 @@ TESTS = (
     "test_several_queries",
     "test_usages",
     "test_usage_delta",
+    "test_usage_pipelines",
     "test_usage_two_applications",
     "test_recount",
     "test_cluster_killed",
