@@ -47,6 +47,7 @@ CATALOG = Catalog.from_sql(
             "n FROM (",
             "n is",
         ),
+        ("SELECT rate FROM bid [DRATIO 1%] HAVING price > 1", "not-grouped", "rate", "rate is neither"),
         ("SELECT price FROM bid [DRATIO 1%] UNION ALL SELECT 1, 2", "different-columns", "SELECT 1", "2"),
         ("SELECT price FROM bid [DRATIO 1%] UNION ALL SELECT tags FROM bid", "wrong-type", "SELECT tags", "array"),
     ],

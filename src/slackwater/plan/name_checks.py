@@ -156,7 +156,11 @@ class _NameCheck:
         group = select.args.get("group")
         calls = [call for projection in select.expressions for call in aggregate_calls(projection, [])]
         calls = [call for call in calls if not isinstance(call.parent, exp.Window)]
-        if windowed or (group is None and not calls) or (group is not None and _is_set(group)):
+        if (
+            windowed
+            or (group is None and not calls and select.args.get("having") is None)
+            or (group is not None and _is_set(group))
+        ):
             return
         keys = [self._key(select, key) for key in (group.expressions if group is not None else [])]
         for key in keys:
