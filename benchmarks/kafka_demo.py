@@ -23,7 +23,7 @@ from slackwater.spark.worker.generator_source import Readings
 
 TOPIC, PARTITIONS = "readings", 3
 QUERY = """SELECT COUNT(*) AS n, AVG(value) AS mean
-FROM Readings [RANGE 2 seconds SLIDE 2 seconds ARRIVAL timestamp DRATIO 1% LATE PANES]"""
+FROM Readings [RANGE 2 seconds SLIDE 2 seconds WATTR ts ARRIVAL timestamp DRATIO 1% LATE PANES]"""
 SCHEMA = "ts TIMESTAMP, sensor INT, value DOUBLE"
 _EACH_S = 0.25
 
