@@ -82,7 +82,9 @@ def main() -> None:
     report = json.loads(output.splitlines()[-1])
     (promise,) = report["completeness"]
     print(f"{produced:,} rows produced, {options.rate:,} per second; ledger {promise['ledger']}")
-    print(f"{promise['verdict']}: {promise['drop_ratio']:.2%} late of 1%, mean wait {promise['mean_wait_ms']:,.0f} ms")
+    wait_ms = promise["mean_wait_ms"]
+    waited = "no row was judged by a heartbeat" if wait_ms is None else f"mean wait {wait_ms:,.0f} ms"
+    print(f"{promise['verdict']}: {promise['drop_ratio']:.2%} late of 1%, {waited}")
 
 
 if __name__ == "__main__":
