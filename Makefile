@@ -16,7 +16,7 @@ ifndef JAVA_HOME
 export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VENV)/java/runtime))
 endif
 
-.PHONY: hadoop demo test test-all check fast spark lint types imports setup java browser kafka delta lock wheel clean \
+.PHONY: hadoop demo test test-all check fast spark lint types imports scan audit setup java browser kafka delta lock wheel clean \
         bench-overhead bench-kafka bench-control-row bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
@@ -38,7 +38,7 @@ fuzz: $(READY)       ## a hundred thousand query texts, thousands of damaged fil
 	@SLACKWATER_FUZZ=$(TEXTS) $(PYTEST) tests/fuzz
 
 # The code is checked against the locked versions only.
-check: $(if $(SPARK),,lint types imports)  ## style, types and direction of imports
+check: $(if $(SPARK),,lint types imports scan)  ## style, types, direction of imports, secrets and dependencies
 
 lint: $(READY)
 	@$(BIN)/ruff check --quiet $(CODE) && $(BIN)/ruff format --quiet --check $(CODE)
@@ -48,6 +48,13 @@ types: $(READY)
 
 imports: $(READY)
 	@$(BIN)/lint-imports --no-logo
+
+scan: $(READY)
+	@$(BIN)/python scripts/scan.py
+
+audit: $(READY)      ## look up known vulnerabilities of the locked dependencies; needs the network
+	@$(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet pip-audit
+	@.venv-audit/bin/pip-audit --require-hashes --disable-pip -r requirements.lock
 
 setup: $(READY)
 	@sh scripts/java.sh $(VENV)/java

@@ -168,7 +168,7 @@ def csv_options(file: Path, schema: str) -> dict[str, str]:
     if columns is None:
         return {}
     with pa.input_stream(str(file), compression="detect") as stream:
-        first = stream.read(64_000).decode("utf-8", "replace")
+        first = stream.read(64_000).decode("utf-8-sig", "replace")
     names = [name.strip().strip('"').lower() for name in first.partition("\n")[0].split(",")]
     wanted = [name.lower() for name in columns]
     if names != wanted and sorted(names) == sorted(wanted):
