@@ -126,6 +126,12 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
         (GOOD, ("--source", "delta:table"), "unknown-source", "unknown source `delta:table`; use json:FOLDER"),
         (GOOD, ("--sink", "delta:table"), "unknown-sink", "--sink: unknown sink `delta:table`; use console"),
         (GOOD, ("--key", "symbol"), "not-standing", "--key symbol is for standing queries"),
+        (GOOD, ("--schema", "ts TIMESTAMP"), "option-not-used", "Parquet files name their columns"),
+        (GOOD, ("--source", "json:in", "--schema", "ts TIMESTMP"), "wrong-schema", "(did you mean TIMESTAMP?)"),
+        (GOOD, ("--source", "json:in", "--schema", "ts TIMESTAMP, x"), "wrong-schema", "x has no type; write names"),
+        (GOOD.replace("value", "prise"), (), "unknown-column", "there is no column 'prise' (did you mean price?)"),
+        (GOOD.replace("MAX(value)", "SUMM(price)"), (), "unknown-function", "there is no function SUMM (did you mean sum?)"),
+        (STANDING, ("--table", "Holdings(a INT, b)=csv:holdings.csv"), "wrong-schema", "b has no type"),
     ],
 )
 def test_run_reports_bad_input_before_spark_starts(

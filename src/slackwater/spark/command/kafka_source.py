@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.errors import InvalidOption
-from slackwater.language import Measure
 from slackwater.names import quoted
-from slackwater.spark.command.columns import measures_of_text
+from slackwater.plan import Stream
+from slackwater.spark.command.columns import spark_schema, stream_of_text
 from slackwater.spark.command.kafka_address import KafkaAddress
 from slackwater.spark.command.kafka_connector import require_connector
 
@@ -56,7 +56,7 @@ class KafkaSource:
         """A source from the text of ``option``.
 
         >>> KafkaSource.parse("--source", "kafka://localhost:9092/clicks?schema=ts TIMESTAMP", None).schema
-        'ts TIMESTAMP'
+        '`ts` TIMESTAMP'
         """
         address = KafkaAddress.parse(option, text)
         given = address.parameters
@@ -69,7 +69,7 @@ class KafkaSource:
         columns = given.get("schema", schema)
         if columns is None:
             raise address.refusal("no-schema", "the columns are not known", "add --schema 'ts TIMESTAMP'")
-        source = cls(address, format, columns, given.get("prefix", ""), options)
+        source = cls(address, format, spark_schema(columns), given.get("prefix", ""), options)
         source._check_names()
         return source
 
@@ -92,10 +92,10 @@ class KafkaSource:
         """Raise if no broker can be reached."""
         self.address.check_reachable()
 
-    def columns(self) -> dict[str, Measure | None] | None:
-        """The columns and their measures, or None if only Spark can parse the schema."""
+    def stream(self, name: str) -> Stream:
+        """The stream under a name of the query."""
         metadata = ", ".join(f"`{self.prefix}{name}` {kind}" for name, kind in METADATA.items())
-        return measures_of_text(f"{self.schema}, {metadata}")
+        return stream_of_text(name, f"{self.schema}, {metadata}")
 
     def read(self, spark: SparkSession, limit_s: float | None) -> DataFrame:
         """The topics as a streaming DataFrame, by default from their earliest messages."""
@@ -135,7 +135,7 @@ class KafkaSource:
     def _check_names(self) -> None:
         """Refuse a schema with a column of the same name as one of the message's."""
         taken = {(self.prefix + name).lower() for name in METADATA}
-        for column in measures_of_text(self.schema) or ():
+        for column in stream_of_text("", self.schema).columns:
             if column.lower() in taken:
                 raise self.address.refusal(
                     "column-twice",

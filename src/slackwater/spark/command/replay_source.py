@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from slackwater.errors import InvalidData, InvalidOption, PromiseConflict
 from slackwater.files import common_format, data_files
-from slackwater.language import Measure
-from slackwater.spark.command.columns import measures_of_arrow, measures_of_text
+from slackwater.plan import Stream
+from slackwater.spark.command.columns import spark_schema, stream_of_arrow, stream_of_text
 from slackwater.spark.command.replay_cuts import DEFAULT_BATCHES, Cuts, cut_rows, cut_times
 from slackwater.units import SECOND_MS, duration_ms
 
@@ -62,13 +62,17 @@ class ReplaySource:
         if format_ != "parquet" and schema is None:
             problem = f"{option}{path}: {format_.upper()} files have no types"
             raise InvalidOption("no-schema", problem, "add --schema 'ts TIMESTAMP, …'")
+        if format_ == "parquet" and schema is not None:
+            problem = f"{option}{path}: Parquet files name their columns, --schema has no effect"
+            raise InvalidOption("option-not-used", problem, "leave out --schema")
+        columns = None if schema is None else spark_schema(schema)
         if "every" in options and batches is not None:
             raise InvalidOption("two-batch-sizes", "--batches contradicts every=", "give one of them")
         every_ms = None if "every" not in options else duration_ms(options["every"], option=f"{option}…?every")
         if every_ms is not None and every_ms <= 0:
             raise InvalidOption("invalid-duration", f"every={options['every']} is not positive", "write every=10s")
         speed = None if "speed" not in options else _speed(options["speed"])
-        return cls(path, tuple(data_files(path)), format_, schema, batches, every_ms, speed)
+        return cls(path, tuple(data_files(path)), format_, columns, batches, every_ms, speed)
 
     @property
     def event_time(self) -> str | None:
@@ -90,11 +94,11 @@ class ReplaySource:
         if self.format == "parquet":
             self._dataset()
 
-    def columns(self) -> dict[str, Measure | None] | None:
-        """The columns and their measures."""
+    def stream(self, name: str) -> Stream:
+        """The stream under a name of the query."""
         if self.schema is not None:
-            return measures_of_text(self.schema)
-        return measures_of_arrow(self._dataset().schema)
+            return stream_of_text(name, self.schema)
+        return stream_of_arrow(name, self._dataset().schema, in_utc=True)
 
     def replay(self, spark: SparkSession, order: str | None, folder: Path) -> Replay:
         """The replay in the order of the column ``order``, by way of files in ``folder``.
@@ -164,9 +168,7 @@ class ReplaySource:
 
 def csv_options(file: Path, schema: str) -> dict[str, str]:
     """How Spark reads a CSV file: with a header if its first line has the names of the columns, in their order."""
-    columns = measures_of_text(schema)
-    if columns is None:
-        return {}
+    columns = stream_of_text("", schema).columns
     with pa.input_stream(str(file), compression="detect") as stream:
         first = stream.read(64_000).decode("utf-8-sig", "replace")
     names = [name.strip().strip('"').lower() for name in first.partition("\n")[0].split(",")]

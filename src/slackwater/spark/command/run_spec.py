@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from slackwater.control.disorder import make_method, method_names
@@ -22,6 +22,7 @@ from slackwater.plan import (
     explain_standing,
     plan_query_text,
 )
+from slackwater.plan.name_checks import check_names
 from slackwater.promises import Completeness
 from slackwater.spark.command.kafka_source import KafkaSource
 from slackwater.spark.command.replay_source import ReplaySource
@@ -90,6 +91,28 @@ class RunSpec:
 
     def check(self) -> None:
         """Raise the errors that can be found without Spark."""
+        self._check_options()
+        self.sink.check(self.checkpoint, "--sink")
+        if self.late_sink is not None:
+            self.late_sink.check(self.checkpoint, "--late-sink")
+        require_output_folder(self.checkpoint, "--checkpoint ")
+        self.source.check()
+        if (
+            isinstance(self.source, Source)
+            and self.source.is_empty
+            and self.limit_s is None
+            and self.checkpoint is None
+        ):
+            problem = f"--source {self.source.kind}:{self.source.where} has no files"
+            raise InvalidData("no-such-file", problem, "add some, or wait for them with --seconds 60")
+        tables = [table.stream() for table in self.tables]
+        stream = self.source.stream(self.table)
+        self._check_columns(stream)
+        if stream is not None:
+            self._check_query(replace(stream, time=self._event_time(stream)), tables)
+
+    def _check_options(self) -> None:
+        """Refuse options that contradict each other or have no effect on the query."""
         if self.flush and self.limit_s is not None:
             problem = f"--flush closes windows at the end of the source, and --seconds {self.limit_s:g} stops before it"
             raise InvalidOption("stopped-before-the-end", problem, "leave one of them out")
@@ -107,35 +130,31 @@ class RunSpec:
             if self.window.delay_ms is None:
                 problem = f"--law {self.law} has no effect without DELAY"
                 raise InvalidOption("option-not-used", problem, "add DELAY to the window, or leave out --law")
-        self.sink.check(self.checkpoint, "--sink")
-        if self.late_sink is not None:
-            self.late_sink.check(self.checkpoint, "--late-sink")
-        require_output_folder(self.checkpoint, "--checkpoint ")
-        self.source.check()
-        if (
-            isinstance(self.source, Source)
-            and self.source.is_empty
-            and self.limit_s is None
-            and self.checkpoint is None
-        ):
-            problem = f"--source {self.source.kind}:{self.source.where} has no files"
-            raise InvalidData("no-such-file", problem, "add some, or wait for them with --seconds 60")
-        columns = self.source.columns()
+
+    def _check_columns(self, stream: Stream | None) -> None:
+        """Refuse options that name a column which is not there, or which the query does not use."""
         for option, column in (("--event-time", self.event_time), ("--key", self.key), ("--value", self.value)):
             if column is not None and option != "--event-time" and not self.standing:
                 raise InvalidOption(
                     "not-standing", f"{option} {column} is for standing queries (WITHIN)", "leave it out"
                 )
-            if column is not None and columns is not None and column.lower() not in map(str.lower, columns):
-                known = ", ".join(columns)
+            if column is not None and stream is not None and stream.column(column) is None:
+                known = ", ".join(stream.columns)
                 raise InvalidOption("no-such-column", f"{option} {column} is not a column", f"use one of: {known}")
-        if columns is None:
-            return
-        catalog = Catalog.of(Stream(self.table, columns, self.event_time or _only_time(columns)))
+
+    def _check_query(self, stream: Stream, tables: Sequence[Stream | None]) -> None:
+        """Plan the query; find unknown names and wrong types if the columns of all its tables are known."""
+        known = [table for table in tables if table is not None]
+        if len(known) == len(tables):
+            check_names(self.query, Catalog.of(stream, *known))
         if self.standing:
-            explain_standing(self.query, catalog, self.table, self.value)
+            explain_standing(self.query, Catalog.of(stream), self.table, self.value)
         else:
-            plan_query_text(self.query, catalog)
+            plan_query_text(self.query, Catalog.of(stream))
+
+    def _event_time(self, stream: Stream) -> str | None:
+        """The column that orders the stream where the query names none."""
+        return self.event_time or self.source.event_time or _only_time(stream)
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -221,7 +240,8 @@ class RunSpec:
         """The column that orders a replay: the arrival, or for a standing query without one the event time."""
         if not self.standing or self.window.arrival is not None:
             return self.window.arrival
-        return self.window.attribute or self.event_time or _only_time(self.source.columns() or {})
+        stream = self.source.stream(self.table)
+        return self.window.attribute or (None if stream is None else self._event_time(stream))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +253,9 @@ class Started:
     replay: Replay | None
 
 
-def _only_time(columns: Mapping[str, Measure | None]) -> str | None:
+def _only_time(stream: Stream) -> str | None:
     """The only column that is a time, if there is exactly one."""
-    times = [column for column, measure in columns.items() if measure is Measure.TIME]
+    times = [column for column, measure in stream.columns.items() if measure is Measure.TIME]
     return times[0] if len(times) == 1 else None
 
 

@@ -82,14 +82,18 @@ def _require_java() -> None:
 def _stderr_to_file(*, kept: bool) -> Iterator[IO[str]]:
     """Send file descriptor 2 elsewhere: a JVM that starts inherits it, and writes to it before its log level is set.
 
-    If the output is to be ``kept``, it is a temporary file, else /dev/null.
+    If the output is to be ``kept``, it is a temporary file, else /dev/null. What this process writes to ``sys.stderr``
+    meanwhile, such as lines of progress, still arrives.
     """
     sys.stderr.flush()
-    saved = os.dup(2)
+    stderr, saved = sys.stderr, os.dup(2)
     with tempfile.TemporaryFile("w+", errors="replace") if kept else Path(os.devnull).open("w+") as output:
         os.dup2(output.fileno(), 2)
+        if stderr is sys.__stderr__:
+            sys.stderr = os.fdopen(saved, "w", 1, stderr.encoding, "replace", closefd=False)
         try:
             yield output
         finally:
+            sys.stderr = stderr
             os.dup2(saved, 2)
             os.close(saved)

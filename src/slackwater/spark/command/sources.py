@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.files import data_files, is_remote
-from slackwater.language import Measure
-from slackwater.spark.command.columns import measures_of_arrow, measures_of_text
+from slackwater.plan import Stream
+from slackwater.spark.command.columns import spark_schema, stream_of_arrow, stream_of_text
 from slackwater.spark.command.kafka_address import is_kafka
 from slackwater.spark.command.kafka_source import KafkaSource
 from slackwater.spark.command.replay_source import ReplaySource, csv_options
@@ -63,7 +63,7 @@ class Source:
             raise InvalidOption(
                 "invalid-rate", f"--source {text}: {where} is not a positive whole number", "write generator:1000"
             )
-        return cls(kind, where, schema)
+        return cls(kind, where, None if schema is None else spark_schema(schema))
 
     @property
     def event_time(self) -> str | None:
@@ -108,13 +108,13 @@ class Source:
                 )
             self._parquet_schema()
 
-    def columns(self) -> dict[str, Measure | None] | None:
-        """The columns and their measures, or None if only Spark can find them out."""
+    def stream(self, name: str) -> Stream | None:
+        """The stream under a name of the query, or None if only Spark can find out its columns."""
         if self.kind == "generator":
-            return measures_of_text("ts timestamp, arrived timestamp, sensor int, value double")
+            return stream_of_text(name, "ts TIMESTAMP, arrived TIMESTAMP, sensor INT, value DOUBLE")
         if self.schema is not None:
-            return measures_of_text(self.schema)
-        return None if is_remote(self.where) else measures_of_arrow(self._parquet_schema())
+            return stream_of_text(name, self.schema)
+        return None if is_remote(self.where) else stream_of_arrow(name, self._parquet_schema(), in_utc=False)
 
     def read(self, spark: SparkSession, limit_s: float | None) -> DataFrame:
         """The source as a streaming DataFrame. Without ``limit_s`` the generator ends after a minute."""

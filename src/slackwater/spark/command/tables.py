@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.dataset as ds
+
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.names import quoted
+from slackwater.plan import Stream
+from slackwater.spark.command.columns import spark_schema, stream_of_arrow, stream_of_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,12 +47,26 @@ class StaticTable:
                 f"--table {text} is not NAME=FORMAT:PATH with format parquet, json or csv",
                 "write NAME=FORMAT:PATH, or NAME(column TYPE, …)=FORMAT:PATH",
             )
-        table = cls(match["name"].strip().strip("`"), match["kind"], match["where"], match["schema"])
+        columns = None if match["schema"] is None else spark_schema(match["schema"])
+        table = cls(match["name"].strip().strip("`"), match["kind"], match["where"], columns)
         if not Path(table.where).exists():
             raise InvalidData(
                 "no-such-file", f"--table {table.name}: {table.where} does not exist", "name a file or folder"
             )
         return table
+
+    def stream(self) -> Stream | None:
+        """Its columns, or None if only Spark can find them out."""
+        if self.schema is not None:
+            return stream_of_text(self.name, self.schema)
+        if self.kind != "parquet":
+            return None
+        try:
+            schema = ds.dataset(self.where, format="parquet", partitioning="hive").schema
+        except (pa.ArrowInvalid, OSError) as error:
+            problem = f"--table {self.name}: {self.where} is not Parquet ({str(error).splitlines()[0]})"
+            raise InvalidData("unreadable-table", problem, "name Parquet files") from error
+        return stream_of_arrow(self.name, schema, in_utc=False)
 
     def register(self, spark: SparkSession) -> None:
         """Create the temporary view ``name`` over the files."""
