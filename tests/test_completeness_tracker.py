@@ -244,7 +244,7 @@ def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> Non
         outcomes.append(tracker.on_batch(BatchObservation(batch, None, clock, clock, counted, clock + 500, 5, names)))
     assert "held: source HFDC01 is behind" in {outcome.cause for outcome in outcomes if outcome is not None}
     assert outcomes[-1] is not None
-    assert [source[0] for source in outcomes[-1].sources] == ["HFDC01", "7"]
+    assert [source[0] for source in outcomes[-1].sources] == ["HFDC01", "with hash 7"]
     again = CompletenessTracker(promise, "q", "e")
     again.resume(json.loads(json.dumps(tracker.snapshot())), HeartbeatOffset("e"), next_batch=80)
     assert again._source_name(8) == "HFDC01"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
+from collections.abc import Iterable
 
 
 def quoted(name: str) -> str:
@@ -23,6 +25,33 @@ def unquoted(sql: str) -> str | None:
     """
     is_name = re.fullmatch(r"`(?:[^`]|``)+`", sql)
     return sql[1:-1].replace("``", "`") if is_name else None
+
+
+def find_name(name: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that is meant, in any case and with or without backquotes; None if there is none.
+
+    >>> find_name("`event time`", ["Event Time", "ts"]), find_name("x", ["ts"])
+    ('Event Time', None)
+    """
+    known = list(names)
+    for wanted in (name, unquoted(name) or name):
+        if wanted in known:
+            return wanted
+        same = [other for other in known if other.lower() == wanted.lower()]
+        if len(same) == 1:
+            return same[0]
+    return None
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Return ``" (did you mean x?)"`` for the name most like ``name``, in any case, or an empty string.
+
+    >>> near("chanel", ["channel", "price"])
+    ' (did you mean channel?)'
+    """
+    spelled = {other.lower(): other for other in names}
+    found = difflib.get_close_matches(name.lower(), spelled, n=1)
+    return f" (did you mean {spelled[found[0]]}?)" if found else ""
 
 
 def literal(text: str) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from slackwater.cli import check, explain, run
+from slackwater.cli import advise, check, explain, run
 from slackwater.errors import SlackwaterError
 from slackwater.spark.command import session
 
@@ -130,7 +130,12 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
         (GOOD, ("--source", "json:in", "--schema", "ts TIMESTMP"), "wrong-schema", "(did you mean TIMESTAMP?)"),
         (GOOD, ("--source", "json:in", "--schema", "ts TIMESTAMP, x"), "wrong-schema", "x has no type; write names"),
         (GOOD.replace("value", "prise"), (), "unknown-column", "there is no column 'prise' (did you mean price?)"),
-        (GOOD.replace("MAX(value)", "SUMM(price)"), (), "unknown-function", "there is no function SUMM (did you mean sum?)"),
+        (
+            GOOD.replace("MAX(value)", "SUMM(price)"),
+            (),
+            "unknown-function",
+            "SUMM (did you mean sum?)",
+        ),
         (STANDING, ("--table", "Holdings(a INT, b)=csv:holdings.csv"), "wrong-schema", "b has no type"),
     ],
 )
@@ -202,3 +207,22 @@ def test_run_points_at_the_ambiguous_table(recorded: Path) -> None:
     outcome = CliRunner().invoke(run.command, [write_query(recorded, STANDING), "--source", "replay:prices.parquet"])
     line, carets = str(outcome.exception).splitlines()[-2:]
     assert line[carets.index("^") :][: carets.count("^")] == "Holdings"
+
+
+@pytest.mark.parametrize(
+    ("options", "condition", "message"),
+    [
+        (("--event-time", "tss"), "no-such-column", "unknown column 'tss' (did you mean ts?)"),
+        (("--source", "symbols"), "no-such-column", "unknown column 'symbols' (did you mean symbol?)"),
+        (("--plot", "plot.txt"), "unknown-format", "--plot plot.txt does not end in .png,"),
+        (("--plot", "plot"), "unknown-format", "write plot.png"),
+        (("--plot", "nowhere/plot.png"), "not-writable", "there is no folder nowhere"),
+    ],
+)
+def test_advise_reports_bad_input_before_spark_starts(
+    recorded: Path, options: tuple[str, ...], condition: str, message: str
+) -> None:
+    arguments = ["prices.parquet", "--event-time", "TS", "--arrival", "ts", *options]
+    outcome = CliRunner().invoke(advise.command, arguments)
+    assert isinstance(outcome.exception, SlackwaterError), outcome.output
+    assert (outcome.exception.condition, message in str(outcome.exception)) == (condition, True), outcome.exception

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from slackwater.cli.packages import package_option
+from slackwater.cli.plot_file import require_plot_file
 from slackwater.cli.progress import working
 from slackwater.errors import InvalidOption
-from slackwater.extras import require
-from slackwater.files import common_format, is_remote, require_output_file
+from slackwater.files import common_format, is_remote
+from slackwater.spark.command.columns import columns_named, parquet_dataset
 from slackwater.spark.command.kafka_address import is_kafka
 from slackwater.spark.command.kafka_source import KafkaSource
 from slackwater.units import duration_text, percent, ratio
@@ -63,22 +64,20 @@ def command(
       slackwater advise log.parquet --event-time ts --arrival seen --source host --drop-ratio 0.1% --plot log.png
       slackwater advise kafka://localhost:9092/readings --schema 'ts TIMESTAMP' --event-time ts --arrival timestamp
     """
+    sources = source.split(",") if source else []
     promised = ratio(drop_ratio, option="--drop-ratio")
-    if plot is not None:
-        require("matplotlib", purpose="--plot")
-    require_output_file(plot, "--plot")
+    require_plot_file(plot)
     topics = KafkaSource.parse("DATA", data, schema) if is_kafka(data) else None
     if topics is not None:
         topics.check()
     elif schema is not None:
         raise InvalidOption("option-not-used", "--schema has no effect on files", "leave it out")
-    elif not is_remote(data):
-        common_format(data, "")
+    elif not is_remote(data) and common_format(data, "") == "parquet":
+        columns_named(parquet_dataset(data).schema.names, [event_time, arrival, *sources])
     from slackwater.spark.command.advise import advise, read_data  # imports pyspark
     from slackwater.spark.command.session import local_session
 
     console = Console(stderr=as_json)
-    sources = source.split(",") if source else []
     with working("starting Spark …") as work, local_session("slackwater-advise", packages) as spark:
         advice = advise(
             read_data(spark, data) if topics is None else topics.read_backlog(spark),

@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from slackwater.cli.plot_file import require_plot_file
 from slackwater.cli.progress import unless_interrupted, working
 from slackwater.control.disorder import method_names
 from slackwater.errors import InvalidOption, UnknownName
-from slackwater.extras import require
-from slackwater.files import require_output_file
 from slackwater.sim.compare import NEEDS_PUNCTUATIONS, Cell, compare, methods_for
 from slackwater.sim.driver import Batches
 from slackwater.sim.recorded import Recording, read_recording
@@ -79,9 +78,7 @@ def command(
       slackwater lab disorder --generated kim2012-changing:7
       slackwater lab disorder phones.parquet --event-time ts --arrival seen --trigger '2 seconds' --json
     """
-    if plot is not None:
-        require("matplotlib", purpose="--plot")
-    require_output_file(plot, "--plot")
+    require_plot_file(plot)
     console = Console(stderr=as_json)
     recording = _recording(trace, event_time, arrival, source, heartbeat, generated)
     for note in recording.notes:

@@ -13,11 +13,10 @@ from rich.progress import Progress
 from rich.table import Table
 
 from slackwater import units
+from slackwater.cli.plot_file import require_plot_file
 from slackwater.cli.progress import unless_interrupted, working
 from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidOption
-from slackwater.extras import require
-from slackwater.files import require_output_file
 from slackwater.promises import Timeliness
 from slackwater.sim.shedding.costs import constant_cost
 from slackwater.sim.shedding.microbatch import run_micro_batches
@@ -99,9 +98,7 @@ def command(
     names = [name.strip() for name in laws.split(",") if name.strip()]
     for name in names:
         make_law(name)
-    if plot is not None:
-        require("matplotlib", purpose="--plot")
-    require_output_file(plot, "--plot")
+    require_plot_file(plot)
     promise = Timeliness.of(target_delay, option="--target-delay")
     cost_s = cost_per_row_s(capacity, cost, headroom)
     period_s = units.duration_ms(period, option="--period") / 1e3

@@ -14,11 +14,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from slackwater import units
+from slackwater.cli.plot_file import require_plot_file
 from slackwater.cli.progress import working
 from slackwater.control.deferral import DEFAULT_K, DEFAULT_METHOD, deferral_method_names
 from slackwater.errors import InvalidData, InvalidOption
-from slackwater.extras import require
-from slackwater.files import require_output_file
 from slackwater.kernel.standing.options import EvaluatorOptions
 from slackwater.kernel.standing.queries import QuerySet
 from slackwater.promises import Precision
@@ -96,7 +95,7 @@ def command(
           --aggregate max --window 30ticks --confidence 90%
       slackwater lab standing prices.parquet --key symbol --event-time ts --value close --interrupt 2@10min
     """
-    require_output_file(plot, "--plot")
+    require_plot_file(plot)
     promises = [Precision.of(bound, level) for bound in within.split(",") for level in confidence.split(",")]
     rows = read_columns(values, [stream, time_, value])
     table = common_part(tick_table(rows, stream, time_, value))
@@ -307,7 +306,6 @@ def _print(
 
 
 def _plot(entries: list[dict[str, Any]], path: Path) -> None:
-    require("matplotlib", purpose="--plot")
     import matplotlib
 
     matplotlib.use("Agg")

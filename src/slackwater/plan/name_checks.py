@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, cast
 
@@ -12,6 +11,7 @@ from sqlglot import exp
 from slackwater.errors import QueryTextError
 from slackwater.language import Query, spark_sql
 from slackwater.language.plain_calls import with_plain_calls
+from slackwater.names import near
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.rewriting import SHED_WEIGHT, WINDOW_COLUMNS, aggregate_calls, ungrouped_columns
 from slackwater.plan.spark_functions import SPARK_FUNCTIONS
@@ -47,17 +47,6 @@ def check_names(query: Query, catalog: Catalog, has_function: Callable[[str], bo
     """
     plain = with_plain_calls(query)
     _NameCheck(plain or query, catalog, has_function or (lambda _: False)).check()
-
-
-def near(name: str, names: Iterable[str]) -> str:
-    """Return ``" (did you mean x?)"`` for the name most like ``name``, in any case, or an empty string.
-
-    >>> near("chanel", ["channel", "price"])
-    ' (did you mean channel?)'
-    """
-    spelled = {other.lower(): other for other in names}
-    found = difflib.get_close_matches(name.lower(), spelled, n=1)
-    return f" (did you mean {spelled[found[0]]}?)" if found else ""
 
 
 def unknown_call(query: Query) -> str:

@@ -6,8 +6,7 @@ import dataclasses
 import datetime as dt
 
 from slackwater.language import Measure, Window
-from slackwater.names import quoted, unquoted
-from slackwater.plan.name_checks import near
+from slackwater.names import near, quoted, unquoted
 from slackwater.plan.windowed_stream import WindowedStream
 
 _MEASURE_WORDS = {Measure.TIME: "time", Measure.TUPLES: "tuples", Measure.NUMBER: "numbers"}

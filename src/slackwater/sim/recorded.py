@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slackwater.errors import InvalidData
 from slackwater.files import format_of
+from slackwater.names import find_name, near
 from slackwater.sim.trace import Trace
 from slackwater.units import SECOND_MS
 
@@ -98,7 +99,7 @@ def _valid_in_arrival_order(values: Floats, arrivals: Floats | None) -> NDArray[
 
 
 def read_columns(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
-    """Read the named columns of a Parquet file, a directory of Parquet files, or a CSV file."""
+    """Read the named columns, in any case, of a Parquet file, a directory of Parquet files, or a CSV file."""
     if not path.exists():
         raise InvalidData("no-such-file", f"{path} does not exist", "give a Parquet or CSV file")
     is_csv = format_of(path) == "csv"  # which may be compressed
@@ -106,24 +107,32 @@ def read_columns(path: Path, wanted: Sequence[str]) -> pd.DataFrame:
         if is_csv:
             separator = "\t" if ".tsv" in path.name.lower() else ","
             present = list(pd.read_csv(path, nrows=0, sep=separator).columns)
-            _check_columns(path, wanted, present)
-            return pd.read_csv(path, usecols=list(dict.fromkeys(wanted)), sep=separator)
-        data = arrow_dataset.dataset(path, format="parquet")
-        _check_columns(path, wanted, data.schema.names)
-        table: pd.DataFrame = data.to_table(columns=list(dict.fromkeys(wanted))).to_pandas()
+            columns = _present(path, wanted, present)
+            table: pd.DataFrame = pd.read_csv(path, usecols=sorted(set(columns)), sep=separator)
+        else:
+            data = arrow_dataset.dataset(path, format="parquet")
+            columns = _present(path, wanted, data.schema.names)
+            table = data.to_table(columns=sorted(set(columns))).to_pandas()
     except InvalidData:
         raise
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise InvalidData(
             "unreadable-file", f"{path} cannot be read ({error})", "give a Parquet file, or a CSV file with a header"
         ) from error
-    return table
+    spelled = dict(zip(wanted, columns, strict=True))
+    return table[list(spelled.values())].set_axis(list(spelled), axis="columns")
 
 
-def _check_columns(path: Path, wanted: Sequence[str], present: Sequence[str]) -> None:
-    for column in wanted:
-        if column not in present:
-            raise InvalidData("no-such-column", f"{path} has no column {column!r}", f"it has: {', '.join(present)}")
+def _present(path: Path, wanted: Sequence[str], present: Sequence[str]) -> list[str]:
+    """The wanted columns as the file spells them."""
+    found = []
+    for name in wanted:
+        column = find_name(name, present)
+        if column is None:
+            problem = f"{path} has no column {name!r}{near(name, present)}"
+            raise InvalidData("no-such-column", problem, f"it has: {', '.join(present)}")
+        found.append(column)
+    return found
 
 
 def _numbers(column: pd.Series, path: Path) -> tuple[Floats, bool]:

@@ -20,8 +20,10 @@ MEANINGS = {
     ),
     "slack: the buffer is full": "the cap on the buffer (SLACK, slack_rows) decides",
     "method": "a method that gives no reasons decides by its formula",
-    "silent": "no row has come; after idle_after the heartbeat follows the clock",
-    "idle": "no row has come; after idle_after the heartbeat follows the clock",
+    "held: no newer row is known": (
+        "the heartbeat waits at the newest row seen; after idle_after without a row it follows the clock"
+    ),
+    "idle: no row has come": "no row has come for idle_after, so the heartbeat follows the clock",
     "max_wait": "your bound decides",
     "min_wait": "your bound decides",
     "shedding: …": "the load is more than the promised delay allows",

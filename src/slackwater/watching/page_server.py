@@ -7,6 +7,7 @@ import errno
 import hashlib
 import hmac
 import ipaddress
+import logging
 import secrets
 import socket
 import threading
@@ -32,6 +33,7 @@ from slackwater.watching.page_view import Page
 from slackwater.watching.ports import DEFAULT_PAGE_PORT
 from slackwater.watching.series import Series
 
+logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)  # it warns again and again of a closed tab
 _COOKIE = "slackwater-token"
 _FRESH_S = 0.5
 

@@ -15,6 +15,8 @@ _TEXTS = {
     "min-wait": "min_wait",
     "held": "held: the method asks for a longer wait",
     "slack": "slack: the buffer is full",
+    "silent": "held: no newer row is known",
+    "idle": "idle: no row has come",
     "stream-ended": "the stream has ended",
 }
 

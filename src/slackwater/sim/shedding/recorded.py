@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from slackwater.errors import InvalidData, InvalidOption
+from slackwater.names import find_name, near
 from slackwater.sim.shedding.inputs import rows_from_rates
 
 Floats = NDArray[np.float64]
@@ -72,13 +73,12 @@ def _read(path: Path) -> pd.DataFrame:
 def _columns(
     frame: pd.DataFrame, path: Path, time_column: str | None, count_column: str | None
 ) -> tuple[str | None, str | None]:
+    present = [str(name) for name in frame.columns]
     for given in (time_column, count_column):
-        if given is not None and given not in frame.columns:
-            raise InvalidData(
-                "no-such-column",
-                f"{path.name} has no column {given!r}",
-                f"it has: {', '.join(map(str, frame.columns))}",
-            )
+        if given is not None and find_name(given, present) is None:
+            problem = f"{path.name} has no column {given!r}{near(given, present)}"
+            raise InvalidData("no-such-column", problem, f"it has: {', '.join(present)}")
+    time_column, count_column = (given and find_name(given, present) for given in (time_column, count_column))
     if time_column is not None and count_column is not None:
         raise InvalidOption(
             "two-kinds-of-trace", "a time column and a count column were given", "a trace has one or the other"

@@ -14,6 +14,8 @@ from pyspark.sql import types as T
 
 from slackwater.errors import InvalidData
 from slackwater.files import common_format, is_remote
+from slackwater.names import quoted
+from slackwater.spark.command.columns import columns_named
 from slackwater.spark.runtime.error_summary import SPARK_ERRORS, error_summary
 from slackwater.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, duration_text, percent
 
@@ -165,12 +167,10 @@ def _totals(rows: DataFrame, ratios: Sequence[float]) -> dict[str, Any]:
 
 def _lateness_rows(data: DataFrame, event_time: str, arrival: str, sources: Sequence[str]) -> DataFrame:
     """The columns ``event``, ``arrived_ms``, ``lateness_ms`` (null if a time is invalid) and ``source``."""
-    for column in (event_time, arrival, *sources):
-        if column not in data.columns:
-            raise InvalidData("no-such-column", f"unknown column {column!r}", f"use one of: {', '.join(data.columns)}")
+    event_time, arrival, *sources = columns_named(data.columns, [event_time, arrival, *sources])
     event, arrived = _as_timestamp(data, event_time), _as_timestamp(data, arrival)
     arrived_ms = F.unix_micros(arrived) / 1e3
-    source = F.concat_ws(", ", *[F.coalesce(F.col(c).cast("string"), F.lit("null")) for c in sources])
+    source = F.concat_ws(", ", *[F.coalesce(F.col(quoted(c)).cast("string"), F.lit("null")) for c in sources])
     return data.select(
         event.alias("event"),
         arrived_ms.alias("arrived_ms"),
@@ -180,13 +180,13 @@ def _lateness_rows(data: DataFrame, event_time: str, arrival: str, sources: Sequ
 
 
 def _as_timestamp(data: DataFrame, column: str) -> Column:
-    kind = data.schema[column].dataType
+    kind, time = data.schema[column].dataType, F.col(quoted(column))
     if isinstance(kind, T.TimestampType):
-        return F.col(column)
+        return time
     if isinstance(kind, T.TimestampNTZType | T.DateType):
-        return F.col(column).cast("timestamp")
+        return time.cast("timestamp")
     if isinstance(kind, T.StringType):
-        return F.try_to_timestamp(F.col(column))
+        return F.try_to_timestamp(time)
     raise InvalidData(
         "wrong-type",
         f"column {column!r} has type {kind.simpleString()}, not a timestamp",

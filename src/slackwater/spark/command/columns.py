@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from slackwater.errors import InvalidData, InvalidOption
+from slackwater.files import data_files
 from slackwater.language import Measure
-from slackwater.names import quoted
+from slackwater.names import find_name, near, quoted
 from slackwater.plan import Catalog, Stream
-from slackwater.plan.name_checks import near
 from slackwater.plan.sql_types import UNKNOWN
 
 _TYPE_NAMES = (
@@ -36,6 +39,29 @@ _CLASSES = (
     (pa.types.is_map, "m"),
     (pa.types.is_struct, "r"),
 )
+
+
+def columns_named(columns: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The columns of these names, as the data spells them; refuses a name that no column has."""
+    found = []
+    for name in names:
+        column = find_name(name, columns)
+        if column is None:
+            problem = f"unknown column {name!r}{near(name, columns)}"
+            raise InvalidData("no-such-column", problem, f"use one of: {', '.join(columns)}")
+        found.append(column)
+    return found
+
+
+def parquet_dataset(where: str, remedy: str = "name Parquet files") -> ds.Dataset:
+    """The Parquet files of a folder, whose names may hold columns (``day=1``), or of a pattern."""
+    place = where.removeprefix("file://")
+    try:
+        if Path(place).is_dir():
+            return ds.dataset(place, format="parquet", partitioning="hive")
+        return ds.dataset([str(file) for file in data_files(where)], format="parquet")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidData("not-parquet", f"{where} is not Parquet ({str(error).splitlines()[0]})", remedy) from error
 
 
 def stream_of_arrow(name: str, schema: pa.Schema, *, in_utc: bool) -> Stream:

@@ -14,13 +14,13 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from slackwater.errors import InvalidData, InvalidOption, PromiseConflict
 from slackwater.files import common_format, data_files
+from slackwater.names import find_name
 from slackwater.plan import Stream
-from slackwater.spark.command.columns import spark_schema, stream_of_arrow, stream_of_text
+from slackwater.spark.command.columns import parquet_dataset, spark_schema, stream_of_arrow, stream_of_text
 from slackwater.spark.command.replay_cuts import DEFAULT_BATCHES, Cuts, cut_rows, cut_times
 from slackwater.units import SECOND_MS, duration_ms
 
@@ -92,20 +92,22 @@ class ReplaySource:
     def check(self) -> None:
         """Raise, before Spark starts, if the files cannot be read."""
         if self.format == "parquet":
-            self._dataset()
+            parquet_dataset(self.where)
 
     def stream(self, name: str) -> Stream:
         """The stream under a name of the query."""
         if self.schema is not None:
             return stream_of_text(name, self.schema)
-        return stream_of_arrow(name, self._dataset().schema, in_utc=True)
+        return stream_of_arrow(name, parquet_dataset(self.where).schema, in_utc=True)
 
     def replay(self, spark: SparkSession, order: str | None, folder: Path) -> Replay:
         """The replay in the order of the column ``order``, by way of files in ``folder``.
 
         If the folder holds a part of the same replay, it goes on from there; that of another one is refused.
         """
-        table = _in_order(_times_in_utc(self._table(spark)), order)
+        table = _times_in_utc(self._table(spark))
+        order = None if order is None else find_name(order, table.column_names)
+        table = _in_order(table, order)
         cuts = self._cuts(table, order)
         identity = {
             "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in self.files],
@@ -117,7 +119,7 @@ class ReplaySource:
 
     def _cuts(self, table: pa.Table, order: str | None) -> Cuts:
         by_time = self.every_ms is not None or self.speed is not None
-        if order is None or order not in table.column_names:
+        if order is None:
             if by_time:
                 raise InvalidOption(
                     "no-arrival",
@@ -143,19 +145,10 @@ class ReplaySource:
             ends = cut_times(times_us / 1e3, every_ms)
         return Cuts(ends, tuple(((times_us[np.array(ends, dtype=int) - 1] - times_us[:1]) / 1e3).tolist()))
 
-    def _dataset(self) -> ds.Dataset:
-        try:
-            if Path(self.where).is_dir():
-                return ds.dataset(self.where, format="parquet", partitioning="hive")
-            return ds.dataset([str(file) for file in self.files], format="parquet")
-        except (pa.ArrowInvalid, OSError) as error:
-            problem = f"{self.where} is not Parquet ({str(error).splitlines()[0]})"
-            raise InvalidData("not-parquet", problem, "name Parquet files") from error
-
     def _table(self, spark: SparkSession) -> pa.Table:
         if self.format == "parquet":
             try:
-                return self._dataset().to_table()
+                return parquet_dataset(self.where).to_table()
             except (pa.ArrowInvalid, OSError) as error:
                 problem = f"{self.where} cannot be read ({str(error).splitlines()[0]})"
                 raise InvalidData("unreadable-file", problem, "check the files") from error
@@ -291,7 +284,7 @@ def _steps(ranks: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _in_order(table: pa.Table, order: str | None) -> pa.Table:
-    if order is None or order not in table.column_names:
+    if order is None:
         return table
     return table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")]))
 

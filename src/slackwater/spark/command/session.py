@@ -90,7 +90,7 @@ def _stderr_to_file(*, kept: bool) -> Iterator[IO[str]]:
     with tempfile.TemporaryFile("w+", errors="replace") if kept else Path(os.devnull).open("w+") as output:
         os.dup2(output.fileno(), 2)
         if stderr is sys.__stderr__:
-            sys.stderr = os.fdopen(saved, "w", 1, stderr.encoding, "replace", closefd=False)
+            sys.stderr = os.fdopen(saved, "w", 1, "utf-8", "replace", closefd=False)
         try:
             yield output
         finally:

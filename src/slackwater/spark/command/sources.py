@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.files import data_files, is_remote
 from slackwater.plan import Stream
-from slackwater.spark.command.columns import spark_schema, stream_of_arrow, stream_of_text
+from slackwater.spark.command.columns import parquet_dataset, spark_schema, stream_of_arrow, stream_of_text
 from slackwater.spark.command.kafka_address import is_kafka
 from slackwater.spark.command.kafka_source import KafkaSource
 from slackwater.spark.command.replay_source import ReplaySource, csv_options
@@ -106,7 +103,7 @@ class Source:
                 raise InvalidData(
                     "no-such-file", f"{option} has no files to take the columns from", "add --schema 'ts TIMESTAMP, …'"
                 )
-            self._parquet_schema()
+            parquet_dataset(self.where, "name a folder of Parquet files")
 
     def stream(self, name: str) -> Stream | None:
         """The stream under a name of the query, or None if only Spark can find out its columns."""
@@ -114,7 +111,9 @@ class Source:
             return stream_of_text(name, "ts TIMESTAMP, arrived TIMESTAMP, sensor INT, value DOUBLE")
         if self.schema is not None:
             return stream_of_text(name, self.schema)
-        return None if is_remote(self.where) else stream_of_arrow(name, self._parquet_schema(), in_utc=False)
+        return (
+            None if is_remote(self.where) else stream_of_arrow(name, parquet_dataset(self.where).schema, in_utc=False)
+        )
 
     def read(self, spark: SparkSession, limit_s: float | None) -> DataFrame:
         """The source as a streaming DataFrame. Without ``limit_s`` the generator ends after a minute."""
@@ -131,12 +130,3 @@ class Source:
         if self.kind == "csv" and files:
             reader = reader.options(**csv_options(files[0], self.schema))
         return reader.schema(self.schema).format(self.kind).load(self.where)
-
-    def _parquet_schema(self) -> pa.Schema:
-        place = self.where.removeprefix("file://")
-        try:
-            found = place if Path(place).is_dir() else [str(file) for file in data_files(self.where)]
-            return ds.dataset(found, format="parquet", partitioning="hive").schema
-        except (pa.ArrowInvalid, OSError) as error:
-            problem = f"{self.where} is not Parquet ({str(error).splitlines()[0]})"
-            raise InvalidData("not-parquet", problem, "name a folder of Parquet files") from error

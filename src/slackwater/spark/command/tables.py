@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
 from slackwater.errors import InvalidData, InvalidOption
 from slackwater.names import quoted
 from slackwater.plan import Stream
-from slackwater.spark.command.columns import spark_schema, stream_of_arrow, stream_of_text
+from slackwater.spark.command.columns import parquet_dataset, spark_schema, stream_of_arrow, stream_of_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,11 +58,7 @@ class StaticTable:
             return stream_of_text(self.name, self.schema)
         if self.kind != "parquet":
             return None
-        try:
-            schema = ds.dataset(self.where, format="parquet", partitioning="hive").schema
-        except (pa.ArrowInvalid, OSError) as error:
-            problem = f"--table {self.name}: {self.where} is not Parquet ({str(error).splitlines()[0]})"
-            raise InvalidData("unreadable-table", problem, "name Parquet files") from error
+        schema = parquet_dataset(self.where, f"name Parquet files in --table {self.name}").schema
         return stream_of_arrow(self.name, schema, in_utc=False)
 
     def register(self, spark: SparkSession) -> None:

@@ -344,7 +344,7 @@ class CompletenessTracker:
 
     def _source_name(self, source: int) -> str:
         """The values of a source's columns once they are known, else its number."""
-        return self._source_names.get(source, str(source))
+        return self._source_names.get(source, f"with hash {source}")
 
     def _furthest_behind(self, cells: Cells, behind_ms: NDArray[np.float64]) -> tuple[tuple[str, int, float], ...]:
         if cells.sources is None:

@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, NumericType, TimestampType
 
 from slackwater.errors import InvalidStream, PromiseConflict
-from slackwater.names import quoted, unquoted
-from slackwater.plan.name_checks import near
+from slackwater.names import find_name, near, quoted
 
 _WATERMARK_METADATA = "spark.watermarkDelayMs"
 WATERMARK_POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
@@ -35,12 +34,9 @@ def find_column(df: DataFrame, option: str, name: str) -> str:
 
     Backquotes around the name are left out, so a name may be written as in SQL.
     """
-    for wanted in (name, unquoted(name) or name):
-        if wanted in df.columns:
-            return wanted
-        same = [column for column in df.columns if column.lower() == wanted.lower()]
-        if len(same) == 1:
-            return same[0]
+    found = find_name(name, df.columns)
+    if found is not None:
+        return found
     problem = f"{option}={name!r} is not a column{near(name, df.columns)}"
     raise InvalidStream("no-such-column", problem, f"use one of: {', '.join(df.columns)}")
 
