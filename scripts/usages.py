@@ -9,22 +9,26 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[1]
 PAGE = REPOSITORY / "docs" / "usages.md"
 TESTS = (
-    "test_several_queries",
-    "test_usages",
-    "test_usage_delta",
-    "test_usage_pipelines",
-    "test_usage_two_applications",
-    "test_recount",
-    "test_cluster_killed",
-    "test_connect",
+    "spark/test_several_queries",
+    "spark/test_usages",
+    "spark/test_usage_delta",
+    "spark/test_usage_pipelines",
+    "spark/test_usage_two_applications",
+    "spark/test_recount",
+    "spark/test_cluster_killed",
+    "spark/test_bare_executors",
+    "spark/test_object_stores",
+    "kafka/test_promise",
+    "kafka/test_changes",
+    "spark/test_connect",
 )
-"""Modules of tests/spark, in the order of the table."""
+"""Modules of tests/, in the order of the table."""
 HEAD = """\
 # Usages
 
-What holds for each way to use a promise, and the test that checks it. The tests run on real Spark; `make test` runs
-them, and `make test-all` those marked †. What is refused is refused with an error that says what to do, before a row is
-lost.
+What holds for each way to use a promise, and the test below `tests/` that checks it on real Spark. `make test` runs
+these tests, and `make test-all` also those marked †. What is refused is refused with an error that says what to do,
+before a row is lost.
 
 | usage | what holds | test |
 |---|---|---|
@@ -39,7 +43,8 @@ def page() -> str:
 
 def _rows(module: str) -> Iterator[tuple[str, str, str]]:
     """Usage, what holds, and test, for each decorated test of a module."""
-    tree = ast.parse((REPOSITORY / "tests" / "spark" / f"{module}.py").read_text())
+    path = REPOSITORY / "tests" / f"{module}.py"
+    tree = ast.parse(path.read_text())
     whole_module = any("pytest.mark.full" in ast.unparse(node) for node in tree.body if isinstance(node, ast.Assign))
     for test in tree.body:
         if not isinstance(test, ast.FunctionDef):

@@ -94,7 +94,7 @@ def test_the_table_of_usages_is_what_its_tests_say() -> None:
     tests = ROOT / "tests" / "spark"
     for path in (tests / "test_several_queries.py", *tests.glob("test_usage*.py")):
         for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE):
-            assert f"`{path.name}::{name}`" in page, "it has no @usage"
+            assert f"`spark/{path.name}::{name}`" in page, "it has no @usage"
 
 
 def test_every_module_that_the_docs_name_exists() -> None:

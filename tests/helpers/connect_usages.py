@@ -41,6 +41,7 @@ def usage(function: Callable[[SparkSession, Path], None]) -> Callable[[SparkSess
 
 
 def trailing() -> sw.Method:
+    assert Trailing.name in sw.method_names()
     return sw.Method(Trailing.name, wait_ms=2000.0)
 
 
@@ -158,18 +159,24 @@ def ordered(spark: SparkSession, root: Path) -> None:
 @usage
 def with_max_delay_and_retarget_and_estimates(spark: SparkSession, root: Path) -> None:
     stream = put_all(spark, root)
-    events = sw.with_max_delay(stream.read_stream(), "1 hour", name="delayed")
+    (law,) = (sw.Law(name) for name in sw.law_names() if name == "ctrl-batch")
+    events = sw.with_max_delay(stream.read_stream(), "1 hour", name="delayed", law=law)
     counted = events.groupBy("sensor").agg(
-        sw.estimated_count().alias("n"), sw.estimated_sum("value").alias("total"), sw.shed_share().alias("shed")
+        sw.estimated_count().alias("n"),
+        sw.estimated_sum("value").alias("total"),
+        sw.estimated_avg("value").alias("mean"),
+        sw.shed_share().alias("shed"),
+        (sw.count_error() + sw.sum_error("value") + sw.avg_error("value")).alias("errors"),
     )
     folder = root / "checkpoint"
     writer = counted.writeStream.outputMode("complete").format("memory").queryName("estimates")
     query = writer.option("checkpointLocation", str(folder)).start()
     settle(query)
     sw.retarget(query, "2 hours")
-    found = spark.table("estimates").select("sensor", "n", "total", "shed")
+    found = spark.table("estimates").select("sensor", "n", "total", "mean", "shed", "errors")
     exact = stream.read_batch().groupBy("sensor").agg(
-        F.count("*").cast("double").alias("n"), F.sum("value").alias("total"), F.lit(0.0).alias("shed")
+        F.count("*").cast("double").alias("n"), F.sum("value").alias("total"), F.avg("value").alias("mean"),
+        F.lit(0.0).alias("shed"), F.lit(0.0).alias("errors"),
     )  # fmt: skip
     assert values(found) == values(exact)
     (delay,) = sw.report(query).timeliness
@@ -192,6 +199,7 @@ def standing(spark: SparkSession, root: Path) -> None:
         query="portfolio",
         within=5.0,
         confidence=0.9,
+        deferral=sw.Deferral("calibrated", k=200),
         name="standing",
     )
     query = start(answers, root)

@@ -17,11 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from tests.helpers.harness import ORIGIN_S, timestamp
 
 JARS = Path(sys.prefix, "kafka")
 TIMEOUT_S = 60.0
@@ -188,6 +191,21 @@ VALUE_SCHEMA = "id LONG, ts TIMESTAMP"
 def value_of(number: int, ts: str) -> str:
     """The value of a message with a number and an event time."""
     return json.dumps({"id": number, "ts": ts})
+
+
+def messages(
+    arrivals_s: np.ndarray[Any, Any], late_s: float, partition: int, first: int, seed: int = 1
+) -> list[Message]:
+    """Messages stamped with their arrivals; their event times are ``late_s`` before them on average."""
+    lateness = np.random.default_rng(seed).exponential(late_s, len(arrivals_s))
+    return [
+        Message(value_of(first + i, timestamp(at - late)), partition, round(1000 * (ORIGIN_S + at)))
+        for i, (at, late) in enumerate(zip(arrivals_s.tolist(), lateness.tolist(), strict=True))
+    ]
+
+
+def spread(rows: int, begin_s: float, end_s: float) -> np.ndarray[Any, Any]:
+    return np.linspace(begin_s, end_s, rows, endpoint=False)
 
 
 def rows_of(messages: DataFrame) -> DataFrame:

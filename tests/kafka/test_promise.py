@@ -18,27 +18,13 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.control.ledger import Ledger
-from tests.helpers.harness import ORIGIN_S, collected, promise_of, same_rows, settle, start, timestamp, values
-from tests.helpers.kafka import Broker, Message, backlog_of, stream_of, value_of
+from tests.helpers.harness import ORIGIN_S, collected, promise_of, same_rows, timestamp, values
+from tests.helpers.kafka import Broker, Message, backlog_of, messages, spread, stream_of, value_of
 from tests.helpers.processes import start_module
+from tests.helpers.usages import usage
 
 pytestmark = [pytest.mark.spark, pytest.mark.full, pytest.mark.usefixtures("known_controllers")]
 HOUR_S = 3600.0
-
-
-def messages(
-    arrivals_s: np.ndarray[Any, Any], late_s: float, partition: int, first: int, seed: int = 1
-) -> list[Message]:
-    """Messages stamped with their arrivals; their event times are ``late_s`` before them on average."""
-    lateness = np.random.default_rng(seed).exponential(late_s, len(arrivals_s))
-    return [
-        Message(value_of(first + i, timestamp(at - late)), partition, round(1000 * (ORIGIN_S + at)))
-        for i, (at, late) in enumerate(zip(arrivals_s.tolist(), lateness.tolist(), strict=True))
-    ]
-
-
-def spread(rows: int, begin_s: float, end_s: float) -> np.ndarray[Any, Any]:
-    return np.linspace(begin_s, end_s, rows, endpoint=False)
 
 
 def run_once(result: DataFrame, folder: Path, **options: Any) -> Any:
@@ -49,6 +35,11 @@ def run_once(result: DataFrame, folder: Path, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("source", [None, "partition"])
+@usage(
+    "the backlog of a Kafka topic with one sparse and one late partition, read from the earliest offset under "
+    "`maxOffsetsPerTrigger`",
+    "right: windows close while it is read, and the promise is kept",
+)
 def test_windows_close_while_a_skewed_backlog_is_read(
     source: str | None, spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
@@ -121,62 +112,10 @@ def trailing(wait_ms: float) -> dict[str, Any]:
     return {"method": sw.Method("test-trailing", wait_ms=wait_ms)}
 
 
-def test_partitions_come_empty_and_fall_silent_and_the_broker_restarts(
-    spark: SparkSession, broker: Broker, tmp_path: Path
-) -> None:
-    topic = broker.create("changing", 2)
-    events = stream_of(spark, broker, topic, maxOffsetsPerTrigger=100)
-    location = str(tmp_path / "slackwater")
-    # the wait is longer than any lateness, so nothing is late, however the rows fall into micro-batches
-    events = sw.with_drop_ratio(
-        events,
-        "ts",
-        "5%",
-        arrival="timestamp",
-        source="partition",
-        name="changing",
-        location=location,
-        **trailing(30e3),
-    )
-    query = start(events.groupBy(F.window("ts", "10 seconds")).count(), tmp_path)
-    expected = 0
-
-    def send(number: int, *partitions: int) -> None:
-        nonlocal expected
-        for partition in partitions:
-            made = messages(spread(60, 20 * number, 20 * number + 20), 0.5, partition, 1000 * number, seed=partition)
-            broker.send(topic, made)
-            expected += len(made)
-        settle(query)
-
-    send(0, 0, 1)
-    send(1, 0)  # partition 1 is idle
-    broker.add_partitions(topic, 3)
-    send(2, 0, 2)
-    broker.delete_before(topic, 0, 60)
-    send(3, 0, 1, 2)
-    broker.stop()
-    broker.start()
-    send(4, 2)  # 0 and 1 are idle together
-    send(5, 0, 1, 2)
-    send(10, 0)
-    ledger = promise_of(query).ledger
-    query.stop()
-    assert ledger == Ledger(on_time=expected)
-    found = collected(spark, tmp_path)
-    counted = {row["window"].start.timestamp() - ORIGIN_S: row["count"] for row in found.collect()}
-    assert len(counted) == found.count()
-    assert sum(count for at, count in counted.items() if at < 20) >= 120  # they were deleted after they had been read
-    newest = found.agg(F.max("window.end")).first()
-    assert newest is not None
-    after = F.col("window.start") >= F.lit(ORIGIN_S + 20).cast("timestamp")
-    exact = backlog_of(spark, broker, topic).groupBy(F.window("ts", "10 seconds")).count()
-    closed = exact.where(after & (F.col("window.end") <= newest[0]))
-    assert values(found.where(after).selectExpr("window.start", "count")) == values(
-        closed.selectExpr("window.start", "count")
-    )
-
-
+@usage(
+    "a driver that is killed between a sink and Spark's commit, over Kafka, with late rows",
+    "right: the ledger has exactly the rows of the topic, and results with their late panes equal a batch job's",
+)
 def test_a_killed_driver_loses_and_repeats_nothing(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     topic = broker.create("events", 2)
     for partition in (0, 1):

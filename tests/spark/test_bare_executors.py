@@ -17,6 +17,7 @@ from slackwater.spark.worker.heartbeat_source import HeartbeatSource
 from tests.helpers.bare_environment import environment_without_paths, link_packages
 from tests.helpers.killed_promise import KilledPromise
 from tests.helpers.standalone import can_hide, standalone_cluster
+from tests.helpers.usages import usage
 
 WITHOUT = """
 import pickle, sys
@@ -53,6 +54,11 @@ def test_the_heartbeat_source_carries_its_code(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.skipif(not can_hide(), reason="needs the right to mount over a folder (unshare -m)")
+@usage(
+    "executors whose Python has no Slackwater and which cannot see the driver's folders; the driver is killed and "
+    "started again",
+    "right, also for a micro-batch that is repeated",
+)
 def test_killed_on_a_cluster_that_has_neither_our_code_nor_the_driver_s_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:

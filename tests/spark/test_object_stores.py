@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from tests.helpers.killed_promise import KilledPromise
 from tests.helpers.processes import environment
 from tests.helpers.storages import hdfs, parts_are_there, s3
+from tests.helpers.usages import usage
 
 pytestmark = [
     pytest.mark.spark,
@@ -19,6 +20,10 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("store", [hdfs, s3])
+@usage(
+    "checkpoint and promise on HDFS or S3, killed and started again by a driver with another disk",
+    "right: results equal a batch job's, each once, and the ledger is exact",
+)
 def test_killed_and_started_again(spark: SparkSession, tmp_path: Path, store: type) -> None:
     with store(tmp_path / "store") as remote:
         conf = {**remote.conf, "spark.sql.streaming.checkpointLocation": f"{remote.uri}/promised"}

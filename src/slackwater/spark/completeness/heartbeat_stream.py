@@ -19,6 +19,11 @@ from slackwater.units import MS_US
 
 WALL_PREFIX = "slackwater-wall:"
 _BEFORE_ALL_EVENTS = "1900-01-01"
+_NO_CONTINUOUS_MODE = (
+    "[continuous-mode] a promise needs micro-batches: use trigger(processingTime=...) or trigger(availableNow=True)"
+)
+"""An alias of the heartbeats. Spark refuses a watermark in continuous mode before any code of ours runs, and shows the
+plan below it: this."""
 
 
 def with_heartbeats(spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox) -> DataFrame:
@@ -80,7 +85,7 @@ def _heartbeats(
         state=json.dumps(state),
         row_file=str(not asks_driver(spark)).lower(),
     )
-    heartbeats = source.load()
+    heartbeats = source.load().alias(_NO_CONTINUOUS_MODE)
     if "." not in column:
         return heartbeats.withWatermark(column, "0 seconds")
     # withWatermark takes a dot for a field of a struct, and no quotes

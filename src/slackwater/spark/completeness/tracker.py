@@ -110,7 +110,8 @@ class CompletenessTracker:
 
     def __post_init__(self) -> None:
         self.controller = self.spec.new_controller()
-        self._arrival_clock = ArrivalClock(self.spec.completeness.drop_ratio)
+        promise = self.spec.completeness
+        self._arrival_clock = ArrivalClock(promise.drop_ratio, promise.idle_after_ms)
 
     def resume(self, snapshot: dict[str, Any] | None, offset: HeartbeatOffset, next_batch: int) -> None:
         """Continue after a restart, from the snapshot if there is one and from the checkpoint's offset.
@@ -297,7 +298,9 @@ class CompletenessTracker:
         if not self.spec.numeric_order:
             reference_ms = newest_ms if observed.reference_ms is None else observed.reference_ms
             values_ms = reference_ms + cells.margins_us / 1000.0
-            newest_ms = self._arrival_clock.observe(newest_ms, observed.began_ms, values_ms, cells.counts)
+            newest_ms = self._arrival_clock.observe(
+                newest_ms, observed.began_ms, values_ms, cells.counts, observed.reported_at_ms
+            )
         self._batches_with_rows += 1
         unjudged = not math.isfinite(self.controller.heartbeat)
         if before_ms is not None and newest_ms < before_ms and unjudged and self._batches_with_rows == 2:
