@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -68,6 +69,21 @@ class Stopping:
                 while not (self.root / "released" / self.name).exists():
                     time.sleep(_POLL_S)
         yield from batches
+
+
+@dataclass(frozen=True)
+class Losing:
+    """Lets rows pass, but the first task that has one to publish kills its executor, once: then ``flag`` exists."""
+
+    flag: Path
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                with suppress(FileExistsError):
+                    self.flag.touch(exist_ok=False)
+                    os.kill(executor_pid(), signal.SIGKILL)
+            yield batch
 
 
 def executor_pid() -> int:

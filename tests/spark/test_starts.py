@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from slackwater.spark.runtime.starting import start_failure
+from slackwater.spark.worker import data_sources
 from tests.helpers.processes import REPOSITORY, environment
+from tests.helpers.standalone import standalone_cluster
+from tests.helpers.usages import usage
 
 SLOW_IMPORTS = """
 import sys, time
 from pathlib import Path
 flag = Path(__file__).with_name("slow")
-if "early_connection" in str(sys.orig_argv) or "streaming_source_runner" in str(sys.orig_argv):
+if "streaming_source_runner" in str(sys.orig_argv):
     once = flag.read_text() == "once"
     if once:
         flag.write_text("no more")
@@ -33,9 +36,9 @@ from slackwater.spark.runtime.starting import start_with_retries
 from slackwater.spark.worker import data_sources
 from tests.helpers.harness import FileStream, batches, promise_of, settle
 
-root, count, launcher = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "launcher"
-if not launcher:
-    data_sources.launcher_of = lambda spark: None
+root, count, early = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "early"
+if not early:
+    data_sources._EARLY_START = root / "no-such-folder"
 with local_session("starts") as spark:
     stream = FileStream(spark, root / "in")
     for batch in batches(seed=1, count=2):
@@ -45,7 +48,7 @@ with local_session("starts") as spark:
         events = sw.with_drop_ratio(stream.read_stream(), "ts", "1%", arrival="arrived", name=f"promise-{number}")
         writer = events.writeStream.format("noop").option("checkpointLocation", str(root / f"checkpoint-{number}"))
         writers.append(writer)
-    queries = [writer.start() if launcher else start_with_retries(writer) for writer in writers]
+    queries = [writer.start() if early else start_with_retries(writer) for writer in writers]
     for query in queries:
         settle(query)
         assert promise_of(query).ledger.input == 120
@@ -53,14 +56,14 @@ with local_session("starts") as spark:
 """
 
 
-def run(folder: Path, queries: int, launcher: str, slow: str) -> None:
+def run(folder: Path, queries: int, early: str, slow: str, **env: str) -> None:
     (folder / "sitecustomize.py").write_text(SLOW_IMPORTS)
     (folder / "slow").write_text(slow)
     paths = environment()["PYTHONPATH"]
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(folder), str(queries), launcher],
+        [sys.executable, "-c", SCRIPT, str(folder), str(queries), early],
         cwd=REPOSITORY,
-        env={**environment(), "PYTHONPATH": f"{folder}:{paths}"},
+        env={**environment(), **env, "PYTHONPATH": f"{folder}:{paths}"},
         capture_output=True,
         text=True,
         check=False,
@@ -70,15 +73,41 @@ def run(folder: Path, queries: int, launcher: str, slow: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
+@usage(
+    "five queries started together on a machine so busy that Python takes more than ten seconds to import Spark",
+    "right: the process of a source connects to Spark before it imports anything",
+)
 def test_five_queries_start_together(tmp_path: Path) -> None:
-    run(tmp_path, queries=5, launcher="launcher", slow="always")
+    run(tmp_path, queries=5, early="early", slow="always")
 
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_where_spark_starts_python_itself_a_failed_start_is_tried_again(tmp_path: Path) -> None:
-    run(tmp_path, queries=1, launcher="without", slow="once")
+@usage("the same in the driver of a cluster", "right")
+def test_five_queries_start_together_on_a_cluster(tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path / "cluster", environment()) as cluster:
+        run(tmp_path, queries=5, early="early", slow="always", MASTER=cluster.url)
+
+
+@pytest.mark.spark
+@pytest.mark.full
+def test_where_spark_starts_python_in_its_own_way_a_failed_start_is_tried_again(tmp_path: Path) -> None:
+    run(tmp_path, queries=1, early="late", slow="once")
     assert (tmp_path / "slow").read_text() == "no more"
+
+
+def test_another_sitecustomize_is_loaded_too(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("FOUND = True")
+    own = str(data_sources._EARLY_START)
+    for path, expected in ((f"{own}:{tmp_path}", "True"), (own, "False")):
+        ran = subprocess.run(
+            [sys.executable, "-c", "import sys; print(hasattr(sys.modules['sitecustomize'], 'FOUND'))"],
+            env={"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ran.stdout.strip(), ran.stderr) == (expected, "")
 
 
 def test_the_failure_is_explained() -> None:

@@ -299,11 +299,13 @@ def test_one_name_for_two_kinds_of_promise_is_refused(stream: FileStream) -> Non
 
 @usage(
     "continuous processing (`trigger(continuous=…)`)",
-    "refused by Spark at the start: it has no watermarks. Use `processingTime` or `availableNow`",
+    "refused at the start (`[continuous-mode]`), with what to do",
 )
-def test_continuous_processing_is_refused_by_spark(stream: FileStream, tmp_path: Path) -> None:
+def test_continuous_processing_is_refused(stream: FileStream, tmp_path: Path) -> None:
+    """Spark refuses the watermark before any code of ours runs; its message shows our words."""
     writer = promised(stream).writeStream.format("console").trigger(continuous="1 second")
-    with pytest.raises(AnalysisException, match="Continuous processing does not support EventTimeWatermark"):
+    refused = r"Continuous processing does not support EventTimeWatermark.*\n.*\n.*\[continuous-mode\] .*: use trigger"
+    with pytest.raises(AnalysisException, match=refused):
         writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from slackwater.names import quoted
 from slackwater.spark.runtime.driver_lines import asks_driver
+from slackwater.spark.runtime.starting import NO_CONTINUOUS_MODE
 from slackwater.spark.worker.columns import WATERMARK_TIME
 from slackwater.spark.worker.data_sources import register_source
 from slackwater.spark.worker.heartbeat_source import BELOW_MS, HeartbeatSource
@@ -19,11 +20,6 @@ from slackwater.units import MS_US
 
 WALL_PREFIX = "slackwater-wall:"
 _BEFORE_ALL_EVENTS = "1900-01-01"
-_NO_CONTINUOUS_MODE = (
-    "[continuous-mode] a promise needs micro-batches: use trigger(processingTime=...) or trigger(availableNow=True)"
-)
-"""An alias of the heartbeats. Spark refuses a watermark in continuous mode before any code of ours runs, and shows the
-plan below it: this."""
 
 
 def with_heartbeats(spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox) -> DataFrame:
@@ -85,7 +81,7 @@ def _heartbeats(
         state=json.dumps(state),
         row_file=str(not asks_driver(spark)).lower(),
     )
-    heartbeats = source.load().alias(_NO_CONTINUOUS_MODE)
+    heartbeats = source.load().alias(NO_CONTINUOUS_MODE)
     if "." not in column:
         return heartbeats.withWatermark(column, "0 seconds")
     # withWatermark takes a dot for a field of a struct, and no quotes

@@ -9,6 +9,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from slackwater.errors import QueryFailed
 
+NO_CONTINUOUS_MODE = (
+    "[continuous-mode] a promise needs micro-batches: use trigger(processingTime=...) or trigger(availableNow=True)"
+)
+"""An alias for the stream below the first operator that continuous mode refuses.
+
+Spark refuses it before any code of ours runs, and its message shows the plan from there on: the alias is the second
+line.
+"""
 _NO_PROCESS = "Python worker failed to connect back"
 _REAL_TIME = "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"
 _TRIES = 3

@@ -24,7 +24,7 @@ def require_slackwater_on_workers(spark: SparkSession) -> None:
     if spark in _CHECKED:
         return
     try:
-        _ = spark.read.format(register_source(spark, ImportProbe, launched=False)).load().schema
+        _ = spark.read.format(register_source(spark, ImportProbe)).load().schema
     except PySparkException as error:
         if "No module named 'slackwater'" not in str(error):
             raise

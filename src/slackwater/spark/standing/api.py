@@ -24,6 +24,7 @@ from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import driver_mailbox
 from slackwater.spark.runtime.settings import Setting, integer_setting
 from slackwater.spark.runtime.sharding import MOST_SHARDS, shard_keys
+from slackwater.spark.runtime.starting import NO_CONTINUOUS_MODE
 from slackwater.spark.runtime.workers import require_slackwater_on_workers
 from slackwater.spark.standing.clock import clock_ticks
 from slackwater.spark.standing.disordered import Disorder, time_column, with_beats
@@ -222,7 +223,7 @@ def shard_rows(
     :param columns: the shard and the stream of a row.
     """
     if disorder is None:
-        return values.select(*columns, *time_and_value(event_time, value))
+        return values.alias(NO_CONTINUOUS_MODE).select(*columns, *time_and_value(event_time, value))
     promise = disorder.promise(values, event_time, spec.name, location)
     on_time = disorder.on_time(values, promise)
     rows = on_time.select(*columns, *time_and_value(event_time, value), time_column(event_time).alias("time"))

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkAttributeError
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceRegistration
 
-from slackwater.spark.worker.source_launcher import launcher_of
-
 _TAKEN = "DATA_SOURCE_ALREADY_EXISTS"
 _PACKAGE = __name__.partition(".")[0]
+_EARLY_START = Path(__file__).with_name("early_start")
 
 
-def register_source(
-    spark: SparkSession, source: type[DataSource], *, with_code: bool = False, launched: bool = True
-) -> str:
+def register_source(spark: SparkSession, source: type[DataSource], *, with_code: bool = False) -> str:
     """Make a source known to the session; the name under which the session knows it.
 
     Spark lets only one session of a driver register a name, and the others do not find it. So a session made by
     ``newSession()`` knows the source by a name with a number. ``with_code`` sends the code of the source along, so
-    that Spark's Python workers need no Slackwater to run it. ``launched``: the launcher starts it, if there is one.
+    that Spark's Python workers need no Slackwater to run it.
     """
-    registration = _registration(spark) if launched else spark.dataSource
+    registration = _registration(spark)
     with code_in_pickles() if with_code else nullcontext():
         for number in itertools.count(2):
             try:
@@ -54,11 +53,14 @@ def code_in_pickles() -> Iterator[None]:
 
 
 def _registration(spark: SparkSession) -> DataSourceRegistration:
-    """Spark's registration, with the launcher as the interpreter of its sources if there is one."""
-    launcher = launcher_of(spark)
-    if launcher is None:
+    """Spark's registration, with a path from which the processes of its sources start early."""
+    try:
+        context = spark.sparkContext
+    except PySparkAttributeError:  # Spark Connect: the server starts them
         return spark.dataSource
-    session: Any = _With(spark, sparkContext=_With(spark.sparkContext, pythonExec=str(launcher)))
+    before: dict[str, str] = context.environment
+    path = os.pathsep.join(filter(None, (str(_EARLY_START), before.get("PYTHONPATH"))))
+    session: Any = _With(spark, sparkContext=_With(context, environment={**before, "PYTHONPATH": path}))
     return DataSourceRegistration(session)
 
 

@@ -1,11 +1,13 @@
-"""Runs a source's process beside the driver: it connects to Spark first and imports afterwards.
+"""Lets a source's process beside the driver connect to Spark first and import afterwards.
 
 Spark gives such a process ten seconds from its start to the connection, and no setting changes that. Spark's own module
 imports itself, PyArrow and NumPy in between: a fifth of a second of processor time, which may take longer than ten
 seconds on a busy machine. The query then fails with "Python worker failed to connect back". Once the process is
 connected, Spark waits for it.
 
-This is a script, run by ``python -S -P``. Until it is connected it may import nothing but these three modules.
+Python imports this module as it starts, because the ``PYTHONPATH`` of our sources names this folder. Where the folder
+does not exist, as on other machines, Spark starts the process in its own way. Until the process is connected, nothing
+may be imported but these three modules.
 """
 
 import os
@@ -43,14 +45,10 @@ def _received(spark: socket.socket, length: int) -> bytes:
     return data
 
 
-def main() -> None:
+def run_source(spark: socket.socket) -> None:
     """Do what Spark's module does, in another order."""
-    spark = connection()
     spark.sendall(os.getpid().to_bytes(4, "big"))
-    # What Python was told to leave out: the environment's packages, and the folder it was started in.
-    import site
-
-    site.main()
+    load_hidden()
     sys.path.insert(0, str(os.getcwd()))  # noqa: PTH109 (an import less)
     import importlib
 
@@ -59,5 +57,34 @@ def main() -> None:
         worker.main(file, file)
 
 
-if __name__ == "__main__":
-    main()
+def load_hidden() -> None:
+    """Import the module of the same name that this one hides, if there is one."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    own = os.path.dirname(__file__)  # noqa: PTH120
+    spec = PathFinder.find_spec(__name__, [folder for folder in sys.path if folder != own])
+    if spec is not None and spec.loader is not None:
+        sys.modules[__name__] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+def _start() -> None:
+    if WORKER not in sys.orig_argv:
+        load_hidden()
+        return
+    code: object = 1
+    try:
+        run_source(connection())
+        code = 0
+    except SystemExit as end:
+        code = end.code
+    finally:
+        # This is the import of a module that must not fail; Python must not go on to run Spark's module.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) and code >= 0 else 1)
+
+
+if __name__ == "sitecustomize":
+    _start()
