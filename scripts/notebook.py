@@ -17,6 +17,8 @@ def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:
     client.execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # times of the run
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]  # Spark's log
     return notebook
 
 

@@ -49,7 +49,7 @@ _SPECIAL = """
     try_reflect python_worker_logs exists in between and or not like ilike rlike regexp similar div struct
     named_struct measure grouping grouping_id position bigint binary boolean date decimal double float int
     smallint string timestamp tinyint time from_avro to_avro schema_of_avro from_protobuf to_protobuf stack
-    when
+    when rank dense_rank percent_rank
 """
 NOT_ASKED = frozenset(_SPECIAL.split())
 """Not calls with plain arguments, or calls that do something."""

@@ -136,6 +136,7 @@ HOLDINGS = ("--table", "Holdings=csv:holdings.csv")
             "unknown-function",
             "SUMM (did you mean sum?)",
         ),
+        (GOOD, ("--source", "json:.", "--schema", "ts TIMESTAMP"), "other-format", "write --source csv:."),
         (STANDING, ("--table", "Holdings(a INT, b)=csv:holdings.csv"), "wrong-schema", "b has no type"),
     ],
 )

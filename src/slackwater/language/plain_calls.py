@@ -18,8 +18,14 @@ _WITH_UNIT = {"DATEADD", "DATE_ADD", "DATEDIFF", "DATE_DIFF", "TIMESTAMPADD", "T
 """Calls whose first argument may be a unit: ``DATEDIFF(DAY, a, b)``."""
 
 
+_PERCENTILES = ("APPROX_PERCENTILE", "PERCENTILE_APPROX")
+
+
 class _PlainParser(FaithfulSparkParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar = {
+        name: read for name, read in FaithfulSparkParser.FUNCTION_PARSERS.items() if name not in _PERCENTILES
+    }
 
 
 class _PlainSpark(FaithfulSpark):

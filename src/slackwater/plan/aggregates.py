@@ -167,7 +167,7 @@ def _find_decomposer(modified: _AggregateCall, name: str) -> Decomposer | None:
     if call.find(exp.Distinct, exp.Order, exp.HavingMax) is not None:
         return None
     if isinstance(call, exp.ApproxQuantile):
-        return approximate_percentile(call)
+        return approximate_percentile(call) if call.this and call.args.get("quantile") else None
     if isinstance(call, exp.ApproxDistinct):
         return approximate_distinct_count(call)
     if len(arguments_of(call)) != 1 and name != "COUNT":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
 from sqlglot import exp
@@ -14,6 +14,7 @@ from slackwater.language.plain_calls import with_plain_calls
 from slackwater.names import near
 from slackwater.plan.catalog import Catalog
 from slackwater.plan.rewriting import SHED_WEIGHT, WINDOW_COLUMNS, aggregate_calls, ungrouped_columns
+from slackwater.plan.select_checks import SelectCheck
 from slackwater.plan.spark_functions import SPARK_FUNCTIONS
 from slackwater.plan.sql_types import NAMES, UNKNOWN, pair
 from slackwater.plan.text_positions import node_error
@@ -62,7 +63,7 @@ class _NameCheck:
     def __init__(self, query: Query, catalog: Catalog, has_function: Callable[[str], bool]) -> None:
         self.query, self.catalog, self.has_function = query, catalog, has_function
         self.windows = {id(table): window for table, window in query.windowed()}
-        self.types = TypeCheck(query)
+        self.types, self.selects = TypeCheck(query), SelectCheck(query)
         self.classes: dict[int, str] = {}
 
     def check(self) -> None:
@@ -86,6 +87,7 @@ class _NameCheck:
             if recursive:
                 named[cte.alias.lower()] = None
             columns = self._columns_of(cte.this, parent, named)
+            self.selects.check_names_given(cte, columns)
             named[cte.alias.lower()] = _renamed(cte, columns)
         if isinstance(node, exp.Subquery):
             return self._columns_of(node.this, parent, named)
@@ -111,20 +113,24 @@ class _NameCheck:
             window = self.windows.get(id(table))
             ranged = window is not None and (window.range or window.landmark is not None or window.session_ms)
             windowed |= bool(ranged)
-        scope.others |= {projection.alias.lower() for projection in select.expressions if projection.alias}
         scope.others |= set(WINDOW_COLUMNS) if windowed else set()
         for call in select.find_all(exp.Anonymous, exp.Func):
             called = call.name if isinstance(call, exp.Anonymous) else call.sql_name()
             if called.upper() in _TIME_CALLS:
                 scope.others.add(_TIME_CALLS[called.upper()])
+        self.selects.check(select, [(alias, columns) for alias, columns in scope.sources.items()])
+        aliases = {projection.alias.lower() for projection in select.expressions if projection.alias}
+        named = replace(scope, others=scope.others | aliases)
         for name, part in select.args.items():
             for root in part if isinstance(part, list) else [part]:
                 if isinstance(root, exp.Expr) and name not in ("from_", "with_", "laterals", "hint"):
                     checked = root.args.get("on") if name == "joins" else root
-                    self.classes[id(root)] = self._class_of(checked, scope, ctes, frozenset())
+                    names = scope if name in ("where", "joins") else named
+                    self.classes[id(root)] = self._class_of(checked, names, ctes, frozenset())
+                    self.classes[id(checked)] = self.classes[id(root)]
                     if name in _CONDITIONS and isinstance(checked, exp.Expr):
                         self._check_condition(checked if name == "joins" else checked.this, _CONDITIONS[name])
-        self._check_groups(select, scope, windowed)
+        self._check_groups(select, named, windowed)
         columns = _outputs(select, scope, self.classes)
         if columns is None or not windowed:
             return columns
@@ -195,6 +201,7 @@ class _NameCheck:
             columns = self._columns_of(source, scope.parent, ctes)
         else:
             columns = None
+        self.selects.check_names_given(source, columns)
         scope.sources[alias.lower()] = _renamed(source, columns)
 
     def _columns_of_table(self, table: exp.Table, ctes: Mapping[str, Columns]) -> Columns:

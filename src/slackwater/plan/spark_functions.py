@@ -1,4 +1,4 @@
-"""The names of Spark's functions, as ``SHOW SYSTEM FUNCTIONS`` of Spark 4.3 lists them."""
+"""The names of Spark's functions, as ``SHOW SYSTEM FUNCTIONS`` of Spark 4.3 lists them, and those its parser reads."""
 
 from __future__ import annotations
 
@@ -69,4 +69,5 @@ _NAMES = """
     xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string xxhash64 year zeroifnull
     zip_with
 """
-SPARK_FUNCTIONS = frozenset(_NAMES.split())
+_PARSED = "timestampadd timestampdiff"
+SPARK_FUNCTIONS = frozenset(f"{_NAMES} {_PARSED}".split())

@@ -13,6 +13,7 @@ from sqlglot import exp
 from slackwater.language import Query, spark_sql
 from slackwater.language.spark_nodes import TypedLiteral
 from slackwater.plan.functions import is_aggregate
+from slackwater.plan.select_checks import GENERATORS
 from slackwater.plan.sql_types import (
     CONDITION,
     NAMES,
@@ -37,6 +38,7 @@ _COMPUTED = {
     exp.BitwiseAnd: "&", exp.BitwiseOr: "&", exp.BitwiseXor: "&",
 }  # fmt: skip
 _DAY_UNITS = {"DAY", "DAYS", "HOUR", "HOURS", "MINUTE", "MINUTES", "SECOND", "SECONDS", "WEEK", "WEEKS"}
+_SIGNED = "ilcdsv" + UNKNOWN
 _TYPED_LITERALS = {"DATE": "e", "TIMESTAMP": "t", "TIMESTAMP_LTZ": "t", "TIMESTAMP_NTZ": "n", "X": "x"}
 _TYPE_CALLS = {
     "bigint": "l", "binary": "x", "boolean": "b", "date": "e", "decimal": "c", "double": "d", "float": "d", "int": "i",
@@ -46,7 +48,12 @@ _EXAMPLES = {"DATE": "2026-01-05", "TIMESTAMP": "2026-01-05 08:00:00"}
 _SPECIAL_TIMES = {"epoch", "now", "today", "tomorrow", "yesterday"}
 _DATE = re.compile(r"[+-]?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?$")
 _RANKS = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value"}
-_GENERATORS = {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"}
+_RANDOM = {"rand", "random", "randn", "uuid", "uniform", "randstr", "monotonically_increasing_id", "shuffle"}
+_OF_ONE_TYPE = {"coalesce", "nvl", "ifnull", "least", "greatest", "array"}
+"""Calls whose arguments have a type in common, which is that of the result, but for ``array``."""
+_OVER_PARTS = {"exists": "a", "forall": "a", "filter": "a", "transform": "a", "aggregate": "a", "reduce": "a",
+               "zip_with": "a", "map_filter": "m", "transform_keys": "m", "transform_values": "m"}  # fmt: skip
+"""Calls with a lambda, and the class of what they go through."""
 _WORDS = {exp.EQ: "=", exp.NEQ: "!=", exp.And: "AND", exp.Or: "OR", exp.Like: "LIKE"}
 
 
@@ -77,6 +84,14 @@ class TypeCheck:
             return self._class_of_case(node, of)
         if isinstance(node, exp.Filter):
             self.require_condition(node.expression.this, of, "FILTER (WHERE …)")
+        if isinstance(node, exp.Transform):
+            self._require_parts(node, "transform", node.this, of)
+            return "a"
+        if isinstance(node, exp.Bracket):
+            return self._class_of_element(node, of)
+        if isinstance(node, exp.Neg) and of(node.this) not in _SIGNED:
+            problem = f"- does not take {spark_sql(node.this)} of type {NAMES[of(node.this)]}"
+            self._refuse(node.this, "wrong-type", problem, "use a number")
         if isinstance(node, exp.Predicate):
             return "b"
         return self._class_of_leaf(node, of)
@@ -87,6 +102,24 @@ class TypeCheck:
         if found not in CONDITION:
             problem = f"{place} needs a condition, and {spark_sql(node)} is of type {NAMES[found]}"
             self._refuse(node, "wrong-type", problem, "compare it, as in x > 0 or x = 'a'")
+
+    def _class_of_element(self, node: exp.Bracket, of: ClassOf) -> str:
+        """``tags[0]``: an element of an array or a map, or a field of a struct."""
+        whole, place = of(node.this), node.expressions[0]
+        if whole not in "amr" + UNKNOWN:
+            problem = f"{spark_sql(node.this)} is of type {NAMES[whole]}, so it has no element {spark_sql(place)}"
+            self._refuse(node.this, "wrong-type", problem, "use an array, a map or a struct")
+        if whole == "a" and of(place) not in "il" + UNKNOWN:
+            problem = f"{spark_sql(place)} of type {NAMES[of(place)]} is not the number of an element"
+            self._refuse(place, "wrong-type", problem, "the first element is 0")
+        return UNKNOWN
+
+    def _require_parts(self, call: exp.Expr, name: str, whole: exp.Expr, of: ClassOf) -> None:
+        """Refuse ``FILTER(price, x -> …)``."""
+        wanted = _OVER_PARTS[name]
+        if of(whole) not in (wanted, UNKNOWN):
+            problem = f"{name} does not take {spark_sql(whole)} of type {NAMES[of(whole)]}"
+            self._refuse(whole, "wrong-type", problem, f"give {names_of(wanted)}")
 
     def _class_of_leaf(self, node: exp.Expr, of: ClassOf) -> str:
         if isinstance(node, exp.Literal):
@@ -151,7 +184,7 @@ class TypeCheck:
         return self._common([value for value in (*values, last) if isinstance(value, exp.Expr)], "CASE", of)
 
     def _common(self, values: list[exp.Expr], word: str, of: ClassOf) -> str:
-        """The class of the values of a CASE."""
+        """The class that the values of a CASE, or the arguments of a call, have in common."""
         known = [value for value in values if of(value) != UNKNOWN]
         for value in known[1:]:
             self._require_pair("case", known[0], value, word, of)
@@ -170,9 +203,12 @@ class TypeCheck:
             return "l" if name == "count" else UNKNOWN
         if name in _TYPE_CALLS:
             return _TYPE_CALLS[name]
+        if name in _OVER_PARTS and arguments:
+            self._require_parts(call, name, arguments[0], of)
+        common = self._common(arguments, name, of) if name in _OF_ONE_TYPE else UNKNOWN
         known = signatures(name)
         if not known or len(arguments) > most_arguments():
-            return UNKNOWN
+            return common if name != "array" else "a"
         found = known.get(len(arguments))
         if found is None:
             self._refuse_count(call, sorted(known), len(arguments))
@@ -183,7 +219,7 @@ class TypeCheck:
                 problem = f"{name} does not take {spark_sql(argument)} of type {NAMES[letter]}"
                 remedy = f"give {takes}, or cast it" if takes else "use another function"
                 self._refuse(argument, "wrong-type", problem, remedy)
-        return found.result_of(classes)
+        return common if name in _OF_ONE_TYPE and name != "array" else found.result_of(classes)
 
     def _check_place(self, call: exp.Anonymous, name: str) -> None:
         over = call.parent
@@ -192,13 +228,16 @@ class TypeCheck:
         if name in _RANKS and not isinstance(over, exp.Window):
             self._refuse(call, "no-over", f"{name} needs OVER", "write OVER (PARTITION BY window_end ORDER BY …)")
         outside = call.parent.parent if isinstance(call.parent, exp.Alias | exp.Aliases) else call.parent
-        if name in _GENERATORS and not isinstance(outside, exp.Select | exp.Lateral):
+        if name in GENERATORS and not isinstance(outside, exp.Select | exp.Lateral):
             problem = f"{name} makes rows, so it cannot be a part of an expression"
             self._refuse(call, "misplaced-generator", problem, f"write LATERAL VIEW {name}(…) t AS x")
         if not is_aggregate(call) or isinstance(over, exp.Window) or self.query.precision is not None:
             return  # MAX(AVG(…)) is the extreme of a standing query
         select = call.find_ancestor(exp.Select)
         for inner in call.find_all(exp.Anonymous):
+            if inner.name.lower() in _RANDOM and inner.find_ancestor(exp.Select) is select:
+                problem = f"{spark_sql(inner)} gives other values each time, which an aggregate does not take"
+                self._refuse(inner, "random-aggregate", problem, "remove it")
             if inner is not call and is_aggregate(inner) and inner.find_ancestor(exp.Select) is select:
                 problem = f"{spark_sql(inner)} is an aggregate inside an aggregate"
                 self._refuse(inner, "nested-aggregate", problem, "compute the inner one in a subquery")

@@ -14,6 +14,7 @@ from slackwater.control.shedding import make_law
 from slackwater.errors import InvalidData, InvalidOption, PromiseConflict, QueryFailed, QueryTextError
 from slackwater.files import claimed, require_output_folder
 from slackwater.language import Late, Measure, Query, Window
+from slackwater.names import safe_name
 from slackwater.plan import (
     Catalog,
     CombinedPlan,
@@ -77,6 +78,11 @@ class RunSpec:
         if self.flush is not None:
             return self.flush
         return self.limit_s is None and (self.source.ends or self.checkpoint is None)
+
+    @property
+    def name(self) -> str:
+        """The name of the promise."""
+        return safe_name(self.table)
 
     @property
     def window(self) -> Window:
@@ -199,7 +205,7 @@ class RunSpec:
             raise query_failed(error) from error
         listener = listener_of(spark)
         writer = writer_to(
-            result, self.sink, self.late_sink, emit, as_json, lambda rows: listener.add_results(self.table, rows)
+            result, self.sink, self.late_sink, emit, as_json, lambda rows: listener.add_results(self.name, rows)
         )
         checkpoint = str(self.checkpoint or scratch / "checkpoint")
         try:
@@ -222,18 +228,18 @@ class RunSpec:
 
         location = None if self.checkpoint is None else str(self.checkpoint.resolve() / "slackwater")
         if not self.standing:
-            options = QueryOptions(name=self.table, method=self.method, law=self.law, location=location)
+            options = QueryOptions(name=self.name, method=self.method, law=self.law, location=location)
             plan, shown = plan_of(spark, self.query)
             results = run_query(spark, self.query, options)
             if isinstance(plan, CombinedPlan) or plan.path is not Path.ROWS:
                 return shown, results
             # The results of plain Spark SQL over a promised stream are counted by nobody else.
-            return shown, observe_results(results, self.table)
+            return shown, observe_results(results, self.name)
         # A clock that ticks after the last row would make every stream look silent, and the answers would depend on
         # the speed of the machine. So only a live run with a time limit gets a fast clock.
         live = self.limit_s is not None and not self.source.recorded
         tick = _LIVE_TICK if live else _SLOW_TICK
-        answers = standing_query(spark, self.query, name=self.table, location=location, tick=tick, _limited=live)
+        answers = standing_query(spark, self.query, name=self.name, location=location, tick=tick, _limited=live)
         return explain_standing(self.query, catalog_of(spark, [self.table]), self.table, self.value), answers
 
     def _replay_order(self) -> str | None:

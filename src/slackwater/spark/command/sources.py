@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.errors import InvalidData, InvalidOption
-from slackwater.files import data_files, is_remote
+from slackwater.files import data_files, format_of, is_remote
+from slackwater.names import quoted
 from slackwater.plan import Stream
 from slackwater.spark.command.columns import parquet_dataset, spark_schema, stream_of_arrow, stream_of_text
 from slackwater.spark.command.kafka_address import is_kafka
@@ -94,6 +95,10 @@ class Source:
                 f"name its folder, a pattern such as '{place.parent}/*', or replay:{self.where}",
             )
         files = data_files(self.where)
+        other = next((file for file in files if format_of(file) not in (None, self.kind)), None)
+        if other is not None:
+            problem = f"{option}: {other.name} is a file of {format_of(other)}"
+            raise InvalidData("other-format", problem, f"write --source {format_of(other)}:{self.where}")
         if not files and not place.is_dir():
             raise InvalidData(
                 "no-such-folder", f"{option}: {self.where} is not a folder", "name the files' folder, or a pattern"
@@ -111,9 +116,7 @@ class Source:
             return stream_of_text(name, "ts TIMESTAMP, arrived TIMESTAMP, sensor INT, value DOUBLE")
         if self.schema is not None:
             return stream_of_text(name, self.schema)
-        return (
-            None if is_remote(self.where) else stream_of_arrow(name, parquet_dataset(self.where).schema, in_utc=False)
-        )
+        return None if is_remote(self.where) else stream_of_arrow(name, parquet_dataset(self.where).schema, in_utc=True)
 
     def read(self, spark: SparkSession, limit_s: float | None) -> DataFrame:
         """The source as a streaming DataFrame. Without ``limit_s`` the generator ends after a minute."""
@@ -125,8 +128,14 @@ class Source:
             return read_stream(spark, Readings(rate, rows, int(clock.time() * 1e6), "steady"))
         reader = spark.readStream.option("maxFilesPerTrigger", 1)
         if self.schema is None:
-            return reader.schema(spark.read.parquet(self.where).schema).parquet(self.where)
+            return _in_utc(reader.schema(spark.read.parquet(self.where).schema).parquet(self.where))
         files = data_files(self.where)
         if self.kind == "csv" and files:
             reader = reader.options(**csv_options(files[0], self.schema))
         return reader.schema(self.schema).format(self.kind).load(self.where)
+
+
+def _in_utc(frame: DataFrame) -> DataFrame:
+    """The rows with timestamps without a time zone read as UTC, which is the session's time zone, as in a replay."""
+    zoneless = [name for name, kind in frame.dtypes if kind == "timestamp_ntz"]
+    return frame.withColumns({name: frame[quoted(name)].cast("timestamp") for name in zoneless}) if zoneless else frame
