@@ -39,6 +39,15 @@ _COMPUTED = {
 }  # fmt: skip
 _DAY_UNITS = {"DAY", "DAYS", "HOUR", "HOURS", "MINUTE", "MINUTES", "SECOND", "SECONDS", "WEEK", "WEEKS"}
 _SIGNED = "ilcdsv" + UNKNOWN
+_NUMBERS = "ilcd"
+_CASTS = {
+    **dict.fromkeys(_NUMBERS, _NUMBERS + "stbv"), "s": _NUMBERS + "stnebvx", "e": "setn", "t": _NUMBERS + "setn",
+    "n": "setn", "v": _NUMBERS + "sv", "b": _NUMBERS + "sb", "x": "sx", "a": "sa", "m": "sm", "r": "sr",
+}  # fmt: skip
+"""By class: the classes that Spark casts it to."""
+_LITERAL_ARGUMENTS = {"round": 1, "bround": 1, "percentile_approx": 1, "approx_percentile": 1, "percentile": 1,
+                      "from_json": 1, "from_csv": 1, "approx_count_distinct": 1}  # fmt: skip
+"""Calls, and which argument (counted from 0) is the same for all rows."""
 _TYPED_LITERALS = {"DATE": "e", "TIMESTAMP": "t", "TIMESTAMP_LTZ": "t", "TIMESTAMP_NTZ": "n", "X": "x"}
 _TYPE_CALLS = {
     "bigint": "l", "binary": "x", "boolean": "b", "date": "e", "decimal": "c", "double": "d", "float": "d", "int": "i",
@@ -127,7 +136,11 @@ class TypeCheck:
         if isinstance(node, exp.Boolean):
             return "b"
         if isinstance(node, exp.Cast):
+            self._check_cast(node, of(node.this))
             return class_of_type(node.to)
+        if isinstance(node, exp.Extract) and of(node.expression) not in "stnev" + UNKNOWN:
+            problem = f"EXTRACT does not take {spark_sql(node.expression)} of type {NAMES[of(node.expression)]}"
+            self._refuse(node.expression, "wrong-type", problem, "give a time, or cast it")
         if isinstance(node, TypedLiteral):
             self._check_literal(node)
             return _TYPED_LITERALS.get(str(node.this).upper(), UNKNOWN)
@@ -141,6 +154,13 @@ class TypeCheck:
         if isinstance(node, exp.Paren | exp.Alias | exp.Filter | exp.IgnoreNulls | exp.RespectNulls | exp.Window):
             return of(node.this)
         return UNKNOWN
+
+    def _check_cast(self, cast: exp.Cast, given: str) -> None:
+        """Refuse ``CAST(price AS DATE)``."""
+        wanted = class_of_type(cast.to)
+        if UNKNOWN not in (given, wanted) and wanted not in _CASTS[given]:
+            problem = f"Spark cannot cast {spark_sql(cast.this)} of type {NAMES[given]} to {NAMES[wanted]}"
+            self._refuse(cast.this, "wrong-type", problem, f"it casts to {names_of(_CASTS[given])}")
 
     def _check_literal(self, literal: TypedLiteral) -> None:
         """Refuse ``DATE '204-01-01'``."""
@@ -212,6 +232,11 @@ class TypeCheck:
         found = known.get(len(arguments))
         if found is None:
             self._refuse_count(call, sorted(known), len(arguments))
+        place = _LITERAL_ARGUMENTS.get(name, len(arguments))
+        for argument in arguments[place : place + 1]:
+            if argument.find(exp.Column) is not None:
+                problem = f"{spark_sql(argument)} differs from row to row, and {name} takes one value for all rows"
+                self._refuse(argument, "not-constant", problem, "write a number or a text")
         classes = [of(argument) for argument in arguments]
         for argument, letter, accepted in zip(arguments, classes, found.accepted, strict=True):
             if letter != UNKNOWN and accepted != "*" and letter not in accepted:
