@@ -12,7 +12,8 @@ from slackwater.plan.name_checks import check_names
 W = "[RANGE 10 seconds SLIDE 10 seconds WATTR ts]"
 CATALOG = Catalog.from_sql(
     "CREATE TABLE bid (ts TIMESTAMP, auction BIGINT, price BIGINT, rate DOUBLE, fee DECIMAL(10, 2), channel STRING, "
-    "open BOOLEAN, day DATE, tags ARRAY<STRING>, extra MAP<STRING, STRING>); "
+    "open BOOLEAN, day DATE, tags ARRAY<STRING>, extra MAP<STRING, STRING>, "
+    "item STRUCT<kind: STRING, size: INT, at STRUCT<x: INT>>); "
     "CREATE TABLE person (id BIGINT, name STRING, channel STRING)"
 )
 
@@ -71,6 +72,9 @@ CATALOG = Catalog.from_sql(
         ("SELECT tags::INT FROM bid [DRATIO 1%]", "wrong-type", "tags", "it casts to string or array"),
         ("SELECT EXTRACT(HOUR FROM price) FROM bid [DRATIO 1%]", "wrong-type", "price", "EXTRACT does not take"),
         ("SELECT ROUND(rate, price) FROM bid [DRATIO 1%]", "not-constant", "price", "one value for all rows"),
+        ("SELECT item.color FROM bid [DRATIO 1%]", "unknown-column", "item", "item has no field 'color'"),
+        ("SELECT item.at.y FROM bid [DRATIO 1%]", "unknown-column", "item", "item has no field"),
+        (f"SELECT AVG(b.item.at) FROM bid {W} AS b", "wrong-type", "b.item", "of type struct"),
         ("SELECT -tags FROM bid [DRATIO 1%]", "wrong-type", "tags", "- does not take tags of type array"),
         ("SELECT COALESCE(tags, 1) FROM bid [DRATIO 1%]", "wrong-type", "tags", "coalesce does not take"),
         ("SELECT GREATEST(price) FROM bid [DRATIO 1%]", "wrong-arguments", "GREATEST", "greatest takes 2"),
@@ -105,6 +109,7 @@ def test_a_type_that_spark_refuses_is_found(text: str, condition: str, at: str, 
         f"SELECT *, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r FROM (SELECT COUNT(*) AS n FROM bid {W})",
         "SELECT TIMESTAMPDIFF(HOUR, ts, ts), COALESCE(price, rate), -rate, tags[0], extra['a'] FROM bid [DRATIO 1%]",
         "SELECT price::STRING, CAST(channel AS DATE), TRY_CAST(ts AS DOUBLE), ROUND(rate, 1 + 1) FROM bid [DRATIO 1%]",
+        f"SELECT AVG(item.size), MAX(b.item.at.x), MIN(extra.a) FROM bid {W} AS b WHERE item.kind LIKE 'a%'",
         "SELECT price AS n, n + 1, * EXCEPT (price) FROM bid [DRATIO 1%] WHERE rate > 1",
         "SELECT FILTER(tags, t -> t > 'a'), ARRAY(price, 2), GREATEST(price, rate) FROM bid [DRATIO 1%]",
         "WITH c(a, b) AS (SELECT price, rate FROM bid [DRATIO 1%]) SELECT a, b FROM c",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, cast
 
@@ -16,7 +16,7 @@ from slackwater.plan.catalog import Catalog
 from slackwater.plan.rewriting import SHED_WEIGHT, WINDOW_COLUMNS, aggregate_calls, ungrouped_columns
 from slackwater.plan.select_checks import SelectCheck
 from slackwater.plan.spark_functions import SPARK_FUNCTIONS
-from slackwater.plan.sql_types import NAMES, UNKNOWN, pair
+from slackwater.plan.sql_types import NAMES, UNKNOWN, StructClass, pair
 from slackwater.plan.text_positions import node_error
 from slackwater.plan.type_checks import TypeCheck
 
@@ -272,7 +272,7 @@ class _NameCheck:
             names = [name for name, _ in scope.sources[first] or []]
             problem = f"{parts[0]} has no column {parts[1]!r}{near(parts[1], names)}"
         elif len(parts) > 1 and first in map(str.lower, names):
-            problem = f"{parts[0]} is no struct, so it has no field {parts[1]!r}"
+            problem = f"{parts[0]} has no field {parts[1]!r}"
         elif len(parts) > 1:
             names = [*scope.sources, *names]
             problem = f"there is no table or column {parts[0]!r}{near(parts[0], names)}"
@@ -303,16 +303,24 @@ def _resolve(parts: list[str], scope: _Scope) -> list[tuple[str, str]] | None:
             if names and columns is None:
                 return [(alias, UNKNOWN)]
             classes = [letter for column, letter in columns or [] if names and names[0] == column.lower()]
-            if len(names) > 1:  # the rest of the name is a field
-                classes = [letter for letter in classes if letter in _WITH_FIELDS]
+            classes = [inner for letter in classes if (inner := _field(letter, names[1:])) is not None]
             if classes:
-                found.append((alias, classes[0] if len(names) == 1 and len(classes) == 1 else UNKNOWN))
+                found.append((alias, classes[0] if len(classes) == 1 else UNKNOWN))
                 break
     if parts[0] in scope.others:
         return [(parts[0], UNKNOWN)] if len(found) != 1 else found
     if len(found) > 1 and (len(parts) > 1 or scope.merged or parts[0] in scope.shared):
         found = found[:1]
     return found or None
+
+
+def _field(letter: str, names: Sequence[str]) -> str | None:
+    """The class of ``a.b.c`` from that of ``a`` and the names b and c; None if there is no such field."""
+    for name in names:
+        if letter not in _WITH_FIELDS:
+            return None
+        letter = letter.fields.get(name, "") if isinstance(letter, StructClass) else UNKNOWN
+    return letter or None
 
 
 def _own_tables(select: exp.Select) -> Iterator[exp.Table]:

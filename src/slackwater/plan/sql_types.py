@@ -7,6 +7,7 @@ The classes are ``b`` boolean, ``i`` int, ``l`` bigint, ``c`` decimal, ``d`` dou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,18 @@ _OF_TYPE = {
     exp.DType.BINARY: "x", exp.DType.ARRAY: "a", exp.DType.MAP: "m", exp.DType.STRUCT: "r",
 }  # fmt: skip
 _TABLE = Path(__file__).with_name("spark_signatures.txt")
+
+
+class StructClass(str):
+    """The class ``r`` with the classes of the fields by their names in lower case; None if they are not known."""
+
+    fields: Mapping[str, str]
+
+    def __new__(cls, fields: Mapping[str, str]) -> StructClass:
+        """Make the class of a struct."""
+        made = super().__new__(cls, "r")
+        made.fields = {name.lower(): letter for name, letter in fields.items()}
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,10 @@ def class_of_type(kind: exp.DataType | None) -> str:
     >>> class_of_type(exp.DataType.build("BIGINT")), class_of_type(None)
     ('l', '?')
     """
+    if kind is not None and kind.this == exp.DType.STRUCT:
+        named = [field for field in kind.expressions if isinstance(field, exp.ColumnDef)]
+        if len(named) == len(kind.expressions):
+            return StructClass({field.name: class_of_type(field.kind) for field in named})
     return UNKNOWN if kind is None else _OF_TYPE.get(kind.this, UNKNOWN)
 
 

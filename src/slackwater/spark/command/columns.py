@@ -14,7 +14,7 @@ from slackwater.files import data_files
 from slackwater.language import Measure
 from slackwater.names import find_name, near, quoted
 from slackwater.plan import Catalog, Stream
-from slackwater.plan.sql_types import UNKNOWN
+from slackwater.plan.sql_types import UNKNOWN, StructClass
 
 _TYPE_NAMES = (
     "array bigint binary boolean byte char character date dec decimal double float geography geometry int integer "
@@ -37,7 +37,6 @@ _CLASSES = (
     (pa.types.is_binary, "x"),
     (pa.types.is_list, "a"),
     (pa.types.is_map, "m"),
-    (pa.types.is_struct, "r"),
 )
 
 
@@ -141,4 +140,6 @@ def _measure(kind: pa.DataType) -> Measure | None:
 
 
 def _class(kind: pa.DataType) -> str:
+    if pa.types.is_struct(kind):
+        return StructClass({field.name: _class(field.type) for field in kind})
     return next((letter for matches, letter in _CLASSES if matches(kind)), UNKNOWN)

@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     ShortType,
+    StructType,
     TimestampNTZType,
     TimestampType,
 )
@@ -21,7 +22,7 @@ from slackwater.errors import InvalidStream
 from slackwater.language import Measure
 from slackwater.names import quoted
 from slackwater.plan import Catalog, Stream
-from slackwater.plan.sql_types import UNKNOWN
+from slackwater.plan.sql_types import UNKNOWN, StructClass
 from slackwater.spark.runtime.checks import find_column, require_stream
 
 
@@ -37,7 +38,6 @@ class Registration:
 _CLASSES = {
     "boolean": "b", "byte": "i", "short": "i", "integer": "i", "long": "l", "decimal": "c", "float": "d", "double": "d",
     "string": "s", "timestamp": "t", "timestamp_ntz": "n", "date": "e", "binary": "x", "array": "a", "map": "m",
-    "struct": "r",
 }  # fmt: skip
 _REGISTERED: WeakKeyDictionary[SparkSession, dict[str, Registration]] = WeakKeyDictionary()
 
@@ -75,10 +75,14 @@ def describe(name: str, df: DataFrame, registration: Registration | None) -> Str
     if time is None and len(times) == 1:
         time = times[0]
     zoneless = (field.name for field in df.schema.fields if isinstance(field.dataType, TimestampNTZType))
-    types = {
-        field.name: _CLASSES.get(field.dataType.typeName().partition("(")[0], UNKNOWN) for field in df.schema.fields
-    }
+    types = {field.name: _class_of(field.dataType) for field in df.schema.fields}
     return Stream(name, columns, time, frozenset(zoneless), types)
+
+
+def _class_of(kind: DataType) -> str:
+    if isinstance(kind, StructType):
+        return StructClass({field.name: _class_of(field.dataType) for field in kind.fields})
+    return _CLASSES.get(kind.typeName().partition("(")[0], UNKNOWN)
 
 
 def table_of(spark: SparkSession, name: str) -> DataFrame:
