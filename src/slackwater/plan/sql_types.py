@@ -93,7 +93,7 @@ def signatures(name: str) -> dict[int, Signature]:
     """The signatures of a function by the number of arguments; none if nothing is known about it.
 
     >>> signatures("sum")[1].accepted
-    ('ilcdsv',)
+    ('ilcdstv',)
     """
     return {int(f[1]): Signature(f[2:-1], f[-1]) for f in _lines() if f[0] == name and f[1].isdigit()}
 
