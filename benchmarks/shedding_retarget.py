@@ -2,10 +2,12 @@
 
     python benchmarks/shedding_retarget.py
     python benchmarks/shedding_retarget.py --law ctrl-batch --overload 4 --phase 60 --json
+    python benchmarks/shedding_retarget.py --law aurora --keep delays.json --plot retarget.png
 
 Every law gets the same constant load. A phase is the time under one target. The table has the mean delay of the rows
 that arrived in the second half of each phase, and the time from the change until the delay of a micro-batch was first
-within 15 % of the new target. Use an idle machine.
+within 15 % of the new target. Use an idle machine. With --keep the delays go into a file, and the plot has all laws of
+that file, so that laws may run one by one.
 """
 
 from __future__ import annotations
@@ -73,14 +75,19 @@ def phases(law: str, run: FinishedRun, targets_s: tuple[float, ...], phase_s: fl
     return found
 
 
-def plot(
-    path: Path, runs: dict[str, FinishedRun], targets_s: tuple[float, ...], phase_s: float, overload: float
-) -> None:
+Delays = list[tuple[float, float | None]]
+
+
+def delays_of(run: FinishedRun) -> Delays:
+    """The end and the delay of each micro-batch."""
+    return [(r.batch.started_s + r.batch.duration_s - run.start_s - LEAD_S, r.decision.delay_s) for r in run.history]
+
+
+def plot(path: Path, laws: dict[str, Delays], targets_s: tuple[float, ...], phase_s: float, overload: float) -> None:
     """The delay of each micro-batch, one panel per law."""
-    figure, axes = plt.subplots(1, len(runs), figsize=(3.4 * len(runs), 3.2), sharey=True, squeeze=False)
-    for ax, (law, run) in zip(axes[0], runs.items(), strict=True):
-        ends = [r.batch.started_s + r.batch.duration_s - run.start_s - LEAD_S for r in run.history]
-        ax.plot(ends, [r.decision.delay_s for r in run.history], ".-", linewidth=1, markersize=3)
+    figure, axes = plt.subplots(1, len(laws), figsize=(3.4 * len(laws), 3.2), sharey=True, squeeze=False)
+    for ax, (law, delays) in zip(axes[0], laws.items(), strict=True):
+        ax.plot([end_s for end_s, _ in delays], [delay_s for _, delay_s in delays], ".-", linewidth=1, markersize=3)
         steps = [number * phase_s for number in range(len(targets_s) + 1)]
         ax.step(steps, [*targets_s, targets_s[-1]], where="post", color="black", linestyle="--", linewidth=0.8)
         ax.set_title(f"{law} at {overload:g}×")
@@ -110,6 +117,7 @@ def plot(
 @click.option("--phase", "phase_s", default=40, show_default=True, help="Seconds under each target.")
 @click.option("--work", default=2000, show_default=True, help="Sines per row; with 0 a row waits 2 ms.")
 @click.option("--warm-up", "warm_up_s", default=60.0, show_default=True, help="Length of the warm-up in seconds.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Add the delays to this file, and plot all of it.")
 @click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Draw the delays into this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def main(
@@ -119,6 +127,7 @@ def main(
     phase_s: int,
     work: int,
     warm_up_s: float,
+    keep: Path | None,
     plot_path: Path | None,
     as_json: bool,
 ) -> None:
@@ -135,8 +144,12 @@ def main(
         for law in laws:
             runs[law] = run_law(spark, law, rates, targets_s[0], work, folder / law, trigger=TRIGGER, targets_s=changes)
     figures = [phase for law, run in runs.items() for phase in phases(law, run, targets_s, float(phase_s))]
+    delays = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
+    delays.update((law, delays_of(run)) for law, run in runs.items())
+    if keep is not None:
+        keep.write_text(json.dumps(delays))
     if plot_path is not None:
-        plot(plot_path, runs, targets_s, float(phase_s), overload)
+        plot(plot_path, delays, targets_s, float(phase_s), overload)
     if as_json:
         report = {"plant": asdict(plant), "overload": overload, "phases": [asdict(phase) for phase in figures]}
         click.echo(json.dumps(report, indent=2))
