@@ -6,7 +6,8 @@
 A query keeps one row in ten and computes something costly for it. Its rows are shed right after the source, or after
 the filter, at fixed shed ratios. All variants read the same files, one per micro-batch, and take turns in one session
 (``turns.py``). The cost is processor time per row read. From it follows which share of the useful rows (those that pass
-the filter) each place loses to bring the query down to a given processor time: the less, the better the place.
+the filter) each place loses to bring the query down to a given processor time: the less, the better the place. What
+``filter_costs`` measures on the same rows is printed beside it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from turns import Round, SteppedQuery, take_turns
 
 SCHEMA = "id long, ts timestamp, kind int, value double, note string"
 RATIOS = (0.0, 0.5, 0.9)
+PLACES = ("entry", "after")
 PASSES = 10
 """One row in this many passes the filter."""
 BUDGETS = (0.9, 0.75, 0.5)
@@ -59,16 +61,17 @@ class Figures:
     """One source, filter and stage. Costs are medians over rounds, in microseconds of processor time per row read.
 
     ``useful_lost`` has for each budget the share of the useful rows that each place must shed; above 1 it cannot.
+    ``filter_costs`` is what it measured on the same rows.
     """
 
     source: str
     filter: str
     sines: int
     plain_us: float
-    entry_us: dict[str, float]
-    after_us: dict[str, float]
+    costs_us: dict[str, dict[str, float]]
     entry_over_after: dict[str, list[float]]
     useful_lost: dict[str, dict[str, float]]
+    filter_costs: str
 
 
 def sines(value: Column, count: int) -> Column:
@@ -76,10 +79,14 @@ def sines(value: Column, count: int) -> Column:
     return F.aggregate(F.sequence(F.lit(1), F.lit(count)), value, lambda a, i: a + F.sin(a + i))
 
 
-def predicate(kind: str, count: int) -> Column:
-    """A filter that one row in ten passes: a comparison, or one behind ``count`` sines."""
-    cheap = F.col("kind") == 3
-    return cheap if kind == "cheap" else cheap & (sines(F.col("value"), count) > -1e9)
+def predicate(kind: str, count: int) -> str:
+    """A filter that one row in ten passes: a comparison, functions of a string, or ``count`` sines for every row."""
+    before = {
+        "cheap": "",
+        "string": "upper(note) LIKE '%FEW MORE%' AND ",
+        "costly": f"aggregate(sequence(1, {count}), value, (a, i) -> a + sin(a + i)) > -1e9 AND ",
+    }
+    return f"{before[kind]}kind = 3"
 
 
 def query(events: DataFrame, place: str, ratio: float, kind: str, work: int, filter_work: int) -> DataFrame:
@@ -131,7 +138,7 @@ def compare(
         folder = Path(temporary)
         getattr(make_rows(spark, files * rows, files).write, source)(str(folder / "rows"))
         variants: list[tuple[str, float]] = [("plain", 0.0)]
-        variants += [(place, ratio) for place in ("entry", "after") for ratio in RATIOS]
+        variants += [(place, ratio) for place in PLACES for ratio in RATIOS]
         queries: dict[str, SteppedQuery] = {}
         for place, ratio in variants:
             reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
@@ -145,10 +152,13 @@ def compare(
         for variant, stepped in queries.items():
             _check(variant, stepped)
             stepped.query.stop()
+        costs_of_filter = str(
+            sw.filter_costs(getattr(spark.read, source)(str(folder / "rows")), predicate(kind, filter_work))
+        )
     per_row_us = {name: [costs[name].processor * 1e6 / rows for costs in found] for name in queries}
     medians = {name: float(np.median(costs)) for name, costs in per_row_us.items()}
     plain_us = medians["plain 0"]
-    by_place = {place: {ratio: medians[f"{place} {ratio:g}"] for ratio in RATIOS} for place in ("entry", "after")}
+    by_place = {place: {ratio: medians[f"{place} {ratio:g}"] for ratio in RATIOS} for place in PLACES}
     lost = {
         f"{budget:g}": {place: useful_lost(costs, budget * by_place["entry"][0.0]) for place, costs in by_place.items()}
         for budget in BUDGETS
@@ -157,13 +167,13 @@ def compare(
         f"{ratio:g}": [costs[f"entry {ratio:g}"].processor / costs[f"after {ratio:g}"].processor for costs in found]
         for ratio in RATIOS
     }
-    entry_us, after_us = ({f"{ratio:g}": cost for ratio, cost in by_place[p].items()} for p in ("entry", "after"))
-    return Figures(source, kind, work, plain_us, entry_us, after_us, pairs, lost)
+    costs_us = {place: {f"{ratio:g}": cost for ratio, cost in costs.items()} for place, costs in by_place.items()}
+    return Figures(source, kind, work, plain_us, costs_us, pairs, lost, costs_of_filter)
 
 
 @click.command()
 @click.option("--source", "sources", multiple=True, default=("parquet", "json"), show_default=True)
-@click.option("--filter", "kinds", multiple=True, type=click.Choice(("cheap", "costly")), default=("cheap",))
+@click.option("--filter", "kinds", multiple=True, type=click.Choice(("cheap", "string", "costly")), default=("cheap",))
 @click.option("--work", default=200, show_default=True, help="Sines per row that passes.")
 @click.option("--filter-work", default=20, show_default=True, help="Sines of the costly filter, per row.")
 @click.option("--rows", default=200_000, show_default=True, help="Rows per micro-batch.")
@@ -196,7 +206,7 @@ def main(
     for column in (*columns, *(f"lost at {b:.0%}" for b in BUDGETS)):
         table.add_column(column, justify="right")
     for one in found:
-        for place, costs in (("entry", one.entry_us), ("after", one.after_us)):
+        for place, costs in one.costs_us.items():
             cells: list[Any] = [one.source, one.filter, str(one.sines), f"{one.plain_us:.2f}", place]
             cells += [f"{cost:.2f}" for cost in costs.values()]
             cells += [f"{one.useful_lost[f'{budget:g}'][place]:.0%}" for budget in BUDGETS]

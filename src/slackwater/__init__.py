@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         shed_share,
         sum_error,
     )
+    from slackwater.spark.timeliness.filter_costs import filter_costs
     from slackwater.spark.timeliness.retarget import retarget
     from slackwater.spark.windows.builder import window
     from slackwater.spark.windows.late_rows import late_rows, on_time
@@ -74,6 +75,7 @@ __all__ = [
     "estimated_avg",
     "estimated_count",
     "estimated_sum",
+    "filter_costs",
     "late_rows",
     "law_names",
     "method_names",
@@ -116,6 +118,7 @@ _HOMES = {
     "estimated_avg": "slackwater.spark.timeliness.estimates",
     "estimated_count": "slackwater.spark.timeliness.estimates",
     "estimated_sum": "slackwater.spark.timeliness.estimates",
+    "filter_costs": "slackwater.spark.timeliness.filter_costs",
     "late_rows": "slackwater.spark.windows.late_rows",
     "law_names": "slackwater.control.shedding",
     "method_names": "slackwater.control.disorder",

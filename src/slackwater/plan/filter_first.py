@@ -11,8 +11,10 @@ from typing import cast
 
 from sqlglot import exp
 
-from slackwater.language import spark_sql
+from slackwater.errors import QueryTextError
+from slackwater.language import parse, spark_sql
 from slackwater.language.spark_nodes import TypedLiteral
+from slackwater.plan.spark_functions import SPARK_FUNCTIONS
 from slackwater.plan.windowed_stream import WindowedStream
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.Is)
@@ -47,6 +49,25 @@ def filter_first(stream: WindowedStream, attribute: str | None) -> tuple[str, ..
         problem = f"no condition of {spark_sql(where)} costs less than shedding a row"
         raise stream.clause_error("AFTER", "nothing-first", problem, _REMEDY)
     return tuple(found)
+
+
+def calls_only_spark(text: str) -> bool:
+    """Whether a text is one condition, of columns and functions of Spark.
+
+    >>> calls_only_spark("kind = 'a' AND length(note) < 3")
+    True
+    >>> calls_only_spark("of_python(note)") or calls_only_spark("a, b") or calls_only_spark("a ORDER BY b")
+    False
+    """
+    try:
+        select = parse(f"SELECT * FROM stream WHERE {text}").select
+    except QueryTextError:
+        return False
+    clauses = {name for name, value in select.args.items() if value} - {"expressions", "from_", "where", "kind"}
+    condition = select.args.get("where")
+    if clauses or condition is None or condition.find(exp.Query, exp.AggFunc, exp.Window):
+        return False
+    return all(call.name.lower() in SPARK_FUNCTIONS for call in condition.find_all(exp.Anonymous))
 
 
 def _keeps_filters(select: exp.Select, table: exp.Table) -> bool:

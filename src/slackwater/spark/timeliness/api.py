@@ -79,7 +79,7 @@ def with_max_delay(
     marked = events.select("*", *cells, shed_row(events.sparkSession, spec.mailbox).alias(SHED))
     # A file without a line has no ratio: nothing is shed.
     ratio, now_us = F.coalesce(F.get(SHED, Shed.RATIO), F.lit(0.0)), F.get(SHED, Shed.NOW_US)
-    marked = marked.select("*", F.when(ratio > 0, _coin(now_us)).otherwise(F.lit(1.0)).alias(COIN))
+    marked = marked.select("*", F.when(ratio > 0, coin(now_us)).otherwise(F.lit(1.0)).alias(COIN))
     chance, counted = ratio, []
     if utility is not None:
         cell = F.col(UTILITY)
@@ -131,7 +131,7 @@ def _new_promise(
     return spec
 
 
-def _coin(now_us: Column) -> Column:
+def coin(now_us: Column) -> Column:
     """A random number in [0, 1) per row, different in each micro-batch.
 
     The time of the micro-batch is part of it, because Spark may or may not seed ``rand()`` again. If it does, the seed
