@@ -149,3 +149,24 @@ def test_a_killed_driver_loses_and_repeats_nothing(spark: SparkSession, broker: 
     assert values(merged.selectExpr("window_start", "n")) == values(
         exact.where(F.col("window.end") <= F.lit(newest[0])).selectExpr("window.start", "count")
     )
+
+
+@usage(
+    "real-time mode under `with_max_delay`, over Kafka",
+    "refused (`[real-time-mode]`): the query is stopped as it starts, and the log says what to do",
+)
+def test_real_time_mode_is_refused_where_rows_may_be_shed(
+    spark: SparkSession, broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark itself would run it, with micro-batches that last so long that most rows would be shed."""
+    if spark.version < "4.3":
+        pytest.skip("this Spark has no such trigger in Python")
+    topic = broker.create("real-time")
+    broker.send(topic, messages(spread(100, 0, 10), 1.0, 0, 0))
+    trigger: dict[str, Any] = {"realTime": "5 minutes"}
+    events = sw.with_max_delay(stream_of(spark, broker, topic), "1 second", name="real-time")
+    writer = events.writeStream.format("console").outputMode("update").trigger(**trigger)
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    query.awaitTermination()
+    assert query.lastProgress is None, "no micro-batch was committed"
+    assert "[real-time-mode] " in caplog.text

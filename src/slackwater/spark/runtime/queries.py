@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQueryManager
@@ -33,3 +34,19 @@ class RunningQueries:
             return str(query._jsq.streamingQuery().resolvedCheckpointRoot())
         except Exception:
             return None
+
+    def real_time_plan(self, query_id: str) -> str:
+        """The plan of a query in real-time mode; empty for any other, and where Spark does not say (Spark Connect)."""
+        try:
+            query: Any = self._streams.get(query_id)
+            running = query._jsq.streamingQuery()
+            in_real_time = running.trigger().getClass().getSimpleName() == "RealTimeTrigger"
+            return str(running.analyzedPlan().toString()) if in_real_time else ""
+        except Exception:
+            return ""
+
+    def stop(self, query_id: str) -> None:
+        """Stop a query from a listener, for which Spark waits: it ends soon after."""
+        query = self._streams.get(query_id)
+        if query is not None:
+            threading.Thread(target=query.stop, name=f"slackwater-stop-{query_id}", daemon=True).start()

@@ -33,12 +33,13 @@ def start_failure(message: str | None) -> QueryFailed | None:
             "start the query again; start several queries one after the other, or give the driver more processors",
         )
     if message is not None and _REAL_TIME in message:
-        return QueryFailed(
-            "real-time-mode",
-            "real-time mode reads no Python source, and the heartbeats of a promise come from one",
-            "use trigger(processingTime=…) or trigger(availableNow=True)",
-        )
+        return no_real_time_mode("real-time mode reads no Python source, and the heartbeats of a promise come from one")
     return None
+
+
+def no_real_time_mode(why: str) -> QueryFailed:
+    """A query in real-time mode cannot be under a promise."""
+    return QueryFailed("real-time-mode", why, "use trigger(processingTime=…) or trigger(availableNow=True)")
 
 
 def start_with_retries(writer: DataStreamWriter) -> StreamingQuery:

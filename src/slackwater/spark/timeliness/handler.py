@@ -17,6 +17,7 @@ from slackwater.spark.runtime.progress import committed_ms, duration_s, parse_ms
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.read_check import ReadCheck
 from slackwater.spark.runtime.source_lag import SourceLag, source_lag, user_sources
+from slackwater.spark.runtime.starting import no_real_time_mode
 from slackwater.spark.timeliness.overdue_watch import OverdueWatch
 from slackwater.spark.timeliness.report import TimelinessReport, timeliness_report_of
 from slackwater.spark.timeliness.tracker import BatchOutcome, TimelinessSpec, TimelinessTracker, decide_together
@@ -51,6 +52,13 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         self._overdue_watch.start()
 
     def on_started(self, query_id: str) -> None:
+        if DELAY_PREFIX in self._queries.real_time_plan(query_id):
+            # Spark would run it: with micro-batches of minutes, after which most rows would be shed.
+            refused = no_real_time_mode(
+                "rows are shed from micro-batch to micro-batch, and one of real-time mode is long"
+            )
+            _log.error("query %s: %s", query_id, refused)
+            self._queries.stop(query_id)
         self._beginning.add(query_id)
         # A query that is new starts without shedding; a restarted one continues with its ratio.
         for spec in self._specs.values():
