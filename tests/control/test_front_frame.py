@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,13 +20,13 @@ def batch(first: float, clock: float, decided_at: float | None) -> Batch:
     return Batch(np.linspace(first, clock, ROWS), clock=clock, reference=reference, decided_at=decided_at)
 
 
-def after_steady_batches(lag: int, count: int = 400) -> tuple[FrontFrame, float]:
+def after_steady_batches(lag: int, count: int = 400, *, follows_rows: bool = False) -> tuple[FrontFrame, float]:
     """A stream in order, ten units a batch, judged by the decision ``lag`` batches before."""
     frame = FrontFrame(0.06)
     for k in range(count):
         front = 10.0 * k
         rows = batch(front, front + 10.0, None if k < lag else 10.0 * (k - lag + 1))
-        frame.learn(rows, ROWS, front, 0.001)
+        frame.learn(replace(rows, follows_rows=follows_rows), ROWS, front, 0.001)
         frame.decide_at(front + 10.0, front + 10.0)
     return frame, 10.0 * count
 
@@ -34,27 +35,46 @@ def after_steady_batches(lag: int, count: int = 400) -> tuple[FrontFrame, float]
 def test_limit_is_where_the_rows_that_it_judges_begin(lag: int) -> None:
     frame, front = after_steady_batches(lag)
     first_judged = front + 10.0 * (lag - 1)
-    assert frame.limit(front, rate=0.0, margin=0.0, balance=ROWS) == pytest.approx(first_judged, abs=0.2)
+    assert front - frame.behind(rate=0.0, margin=0.0, balance=ROWS) == pytest.approx(first_judged, abs=0.2)
+    assert not frame.trusts_rows(ROWS)
 
 
 def test_limit_stays_near_the_front_while_the_budget_does_not_cover_a_standstill() -> None:
-    frame, front = after_steady_batches(lag=3)
-    sure, doubted = (frame.limit(front, 0.0, 0.0, balance) for balance in (ROWS, 0.0))
-    assert front < doubted < sure
-    assert doubted - front == pytest.approx((sure - front) / 2.0)
+    frame, _ = after_steady_batches(lag=3)
+    sure, doubted = (-frame.behind(0.0, 0.0, balance) for balance in (ROWS, 0.0))
+    assert 0.0 < doubted < sure
+    assert doubted == pytest.approx(sure / 2.0)
+
+
+def test_rows_raise_the_heartbeat_up_to_the_front_and_no_further() -> None:
+    frame, _ = after_steady_batches(lag=2, follows_rows=True)
+    assert frame.behind(rate=0.0, margin=0.0, balance=ROWS) == 0.0
+    late = replace(batch(3900.0, 4010.0, 4000.0), follows_rows=True)
+    frame.learn(late, ROWS, 3900.0, 0.001)
+    assert frame.behind(rate=0.0, margin=0.0, balance=ROWS) == pytest.approx(100.0)
+
+
+def test_rows_are_trusted_once_the_budget_covers_a_batch_after_a_break() -> None:
+    frame, _ = after_steady_batches(lag=1, count=50, follows_rows=True)
+    assert frame.trusts_rows(ROWS / 50)
+    assert not frame.trusts_rows(ROWS / 51)
+    assert not FrontFrame(0.06).trusts_rows(ROWS)
 
 
 def test_nothing_learned_limits_the_heartbeat_to_the_front() -> None:
     frame = FrontFrame(0.06)
     frame.learn(batch(0.0, 10.0, None), ROWS, 0.0, 0.0)
-    assert frame.limit(10.0, rate=0.01, margin=5.0, balance=9.0) == 10.0
+    assert frame.behind(rate=0.01, margin=5.0, balance=9.0) == 0.0
 
 
-def test_snapshot_resumes_the_same_limit() -> None:
-    frame, front = after_steady_batches(lag=2)
+@pytest.mark.parametrize("follows_rows", [False, True])
+def test_snapshot_resumes_the_same_limit(follows_rows: bool) -> None:
+    frame, front = after_steady_batches(lag=2, follows_rows=follows_rows)
     resumed = FrontFrame(0.06)
     resumed.resume(json.loads(json.dumps(frame.snapshot())))
     following = batch(front, front + 10.0, front - 10.0)
+    assert resumed.behind(0.01, 0.0, 50.0) == frame.behind(0.01, 0.0, 50.0)
+    assert resumed.trusts_rows(50.0) == frame.trusts_rows(50.0) == follows_rows
     for each in (frame, resumed):
         each.learn(following, ROWS, front, 0.001)
-    assert resumed.limit(front, 0.01, 0.0, 50.0) == frame.limit(front, 0.01, 0.0, 50.0)
+    assert resumed.behind(0.01, 0.0, 50.0) == frame.behind(0.01, 0.0, 50.0)

@@ -14,16 +14,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import slackwater as sw
 from slackwater.control.choice import Method
+from slackwater.control.disorder import UNKNOWN
 from slackwater.control.ledger import Ledger
 from slackwater.promises import Completeness
+from slackwater.sim.spark_batches import raised_by
 from slackwater.sim.streams.step import step
 from slackwater.sim.trace import Trace
 from slackwater.spark.completeness.batches import BatchObservation
-from slackwater.spark.completeness.control_row import Control
 from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.histogram import decode_cells
 from slackwater.spark.completeness.tracker import CompletenessSpec, CompletenessTracker
-from slackwater.spark.worker.control_line import UNKNOWN_US
+from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.mailbox import Mailbox
 from tests.helpers.harness import ORIGIN_S, FileStream, exact_timestamp, promise_of, settle, start
 
@@ -40,15 +41,11 @@ def trace_in_micros() -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What Spark decided: the ledger and the mean wait of the run, and for each micro-batch the heartbeat in force.
-
-    ``chosen_at_ms`` are the clocks at which the heartbeats were chosen, as the micro-batches reported them.
-    """
+    """What Spark decided: the ledger and the mean wait of the run, and for each micro-batch the heartbeat in force."""
 
     ledger: Ledger
     mean_wait_ms: float | None
     heartbeats: list[int | None]
-    chosen_at_ms: list[float | None]
 
 
 def on_spark(
@@ -63,7 +60,6 @@ def on_spark(
         queries.append(start(events.groupBy(F.window("ts", "5 seconds")).count(), folder / str(number)))
         queries[-1].processAllAvailable()  # one after the other: each starts a Python process
     micros = [np.round(column * 1000).astype(int).tolist() for column in (trace.values, trace.arrivals)]
-    heartbeats: list[list[int | None]] = [[None] for _ in queries]
     for first, last in zip([0, *ends], ends, strict=False):
         stream.put(
             [
@@ -71,24 +67,21 @@ def on_spark(
                 for i, (event, arrival) in enumerate(zip(*(us[first:last] for us in micros), strict=True))
             ]
         )
-        for query, of_query in zip(queries, heartbeats, strict=True):
+        for query in queries:
             settle(query)
-            heartbeat = promise_of(query).heartbeat
-            of_query.append(None if heartbeat is None else round(heartbeat.timestamp() * 1000))
-    replayed = [_replayed(query, of_query[:-1]) for query, of_query in zip(queries, heartbeats, strict=True)]
+    replayed = [_replayed(query) for query in queries]
     for query in queries:
         query.stop()
     return replayed
 
 
-def _replayed(query: StreamingQuery, heartbeats: list[int | None]) -> Replayed:
+def _replayed(query: StreamingQuery) -> Replayed:
     promise = promise_of(query)
     with_rows = [progress.observedMetrics for progress in query.recentProgress if progress.sources[1].numInputRows]
-    control_us = [metrics[METRICS_PREFIX + promise.name]["control_us"] for metrics in with_rows]
-    chosen_at_ms = [us / 1000.0 if us > UNKNOWN_US else None for us in (row[Control.CHOSEN_AT] for row in control_us)]
-    # The clock of a replay does not run on by itself: a heartbeat is chosen at the clock of its decision.
-    assert all(row[Control.DECIDED_AT] == row[Control.CHOSEN_AT] for row in control_us)
-    return Replayed(promise.ledger, promise.mean_wait_ms, heartbeats, chosen_at_ms)
+    lines = [ControlLine.of(metrics[METRICS_PREFIX + promise.name]["control_us"]) for metrics in with_rows]
+    assert all(line.follows_rows for line in lines)
+    heartbeats = [line.heartbeat_us // 1000 if line.heartbeat_us > UNKNOWN_US else None for line in lines]
+    return Replayed(promise.ledger, promise.mean_wait_ms, heartbeats)
 
 
 def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
@@ -98,35 +91,43 @@ def cells_of(margins_us: np.ndarray[Any, Any]) -> list[tuple[int, int]]:
     return [(int(code), int(count)) for code, count in zip(*np.unique(codes, return_counts=True), strict=True)]
 
 
-def without_spark(
-    trace: Trace, ends: list[int], chosen_at_ms: list[float | None], method: Method
-) -> tuple[CompletenessTracker, list[float | None]]:
-    """The tracker that listens to Spark, fed with the same cells, and the heartbeats that judged its batches."""
+def without_spark(trace: Trace, ends: list[int], method: Method) -> tuple[CompletenessTracker, list[float | None], int]:
+    """The tracker that listens to Spark, fed with the same cells.
+
+    Also the heartbeats that judged its batches, and how many of them the rows of the batch before raised: between two
+    batches the stream is settled, so the decision from the one before is in force too.
+    """
     assert trace.arrivals is not None
     spec = CompletenessSpec("twin", "ts", PROMISE, method, [], Mailbox(Path("nowhere")))
     tracker = CompletenessTracker(spec, "query", "epoch")
     heartbeats: list[float | None] = []
+    heartbeat: int | None = None
+    raised_by_rows = 0
     for number, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
-        heartbeat = tracker.heartbeat_ms
+        values, arrivals, room = trace.values[first:last], trace.arrivals[first:last], None
+        if tracker.policy is not None:
+            room = tracker.policy.room
         reference = tracker.clock_ms if heartbeat is None else heartbeat
-        origins = trace.arrivals[first:last] if reference is None else float(reference)
-        margins = np.round((trace.values[first:last] - origins) * 1000)
-        clock = float(trace.arrivals[last - 1])
-        cells = decode_cells(cells_of(margins), with_sources=False)
+        origins = arrivals if reference is None else float(reference)
+        clock = float(arrivals[-1])
         outcome = tracker.on_batch(
             BatchObservation(
                 number,
                 heartbeat,
                 reference,
                 clock,
-                cells,
+                decode_cells(cells_of(np.round((values - origins) * 1000)), with_sources=False),
                 clock,
                 state_rows=1,
-                chosen_at_ms=chosen_at_ms[number],
-                decided_at_ms=chosen_at_ms[number],
-                began_ms=float(trace.arrivals[first]),
+                began_ms=float(arrivals[0]),
+                follows_rows=True,
             )
         )
         assert outcome is not None
         heartbeats.append(outcome.heartbeat_ms)
-    return tracker, heartbeats
+        raised = UNKNOWN if room is None else raised_by(room, values, arrivals)
+        decided = UNKNOWN if tracker.heartbeat_ms is None else tracker.heartbeat_ms
+        raised_by_rows += raised > max(decided, UNKNOWN if heartbeat is None else heartbeat)
+        highest = max(raised, decided, UNKNOWN if heartbeat is None else heartbeat)
+        heartbeat = int(np.floor(highest)) if np.isfinite(highest) else None
+    return tracker, heartbeats, raised_by_rows

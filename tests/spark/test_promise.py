@@ -75,7 +75,8 @@ def put_in_batches(stream: FileStream, all_rows: list[dict[str, Any]], per_batch
         stream.put(all_rows[first : first + per_batch])
 
 
-SHAPES = ["steady", "drifting", "stepping"]
+SHAPES = {"steady": 16, "drifting": 16, "stepping": 60}
+"""The micro-batches of each. A jump makes rows of two of them late, which must be a small part of the stream."""
 PER_BATCH = 500
 
 
@@ -88,7 +89,7 @@ def shaped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     made = {}
     for shape, stream in streams.items():
         rng = np.random.default_rng(7)
-        arrivals = np.sort(rng.uniform(0, 16 * 5.0, 16 * PER_BATCH))
+        arrivals = np.sort(rng.uniform(0, SHAPES[shape] * 5.0, SHAPES[shape] * PER_BATCH))
         made[shape] = rows(arrivals, lateness(shape, arrivals, rng))
         put_in_batches(stream, made[shape], PER_BATCH)
     return {shape: finished(running[shape], streams[shape], root / shape, made[shape]) for shape in SHAPES}

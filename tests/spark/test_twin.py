@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from slackwater.control.choice import Method
-from slackwater.control.disorder import Batch, DisorderController, make_method, method_names
-from slackwater.sim.driver import Batches, run
-from slackwater.sim.trace import Trace
+from slackwater.control.disorder import UNKNOWN, DisorderController, make_method, method_names
+from slackwater.sim.spark_batches import SparkBatches, run_on_spark
+from slackwater.units import DAY_MS
 from tests.helpers.twin import PROMISE, on_spark, trace_in_micros, without_spark
 
 pytestmark = pytest.mark.spark
@@ -26,34 +26,26 @@ def test_spark_decides_as_the_simulator_does(spark: SparkSession, tmp_path: Path
     trace = trace_in_micros()
     ends = [*range(250, trace.rows, 250), trace.rows]
     (replayed,) = on_spark(spark, tmp_path, trace, ends, [DEFAULT])
-    ledger, mean_wait_ms, heartbeats = replayed.ledger, replayed.mean_wait_ms, replayed.heartbeats
-    chosen_at_ms = replayed.chosen_at_ms
-    assert trace.arrivals is not None
-    clocks = [float(np.floor(trace.arrivals[end - 1])) for end in ends]
-    assert chosen_at_ms == [None, *clocks[:-1]], "each micro-batch is judged by the decision from the one before it"
-
-    tracker, decided = without_spark(trace, ends, chosen_at_ms, DEFAULT)
-    assert decided == heartbeats, "every decision, to the millisecond"
+    ledger, mean_wait_ms = replayed.ledger, replayed.mean_wait_ms
+    tracker, heartbeats, raised_by_rows = without_spark(trace, ends, DEFAULT)
+    assert heartbeats == replayed.heartbeats, "every decision, to the millisecond"
+    assert raised_by_rows >= 1, "rows raise the heartbeat above the decision from the micro-batch before theirs"
     assert tracker.ledger == ledger
     assert tracker.mean_wait_ms == pytest.approx(mean_wait_ms, rel=1e-12)
 
-    # The simulator sees rows and Spark histogram cells, so their waits differ by about the width of a cell. The rows of
-    # the first micro-batch are measured from their own arrivals.
-    rest = Trace("rest", trace.values[ends[0] :], trace.arrivals[ends[0] :])
-    cuts = [end - ends[0] for end in ends[1:]]
+    # The simulator sees rows and Spark histogram cells, so their waits differ by about the width of a cell. A replay is
+    # planned long after its rows arrived, so its clock does not run on by itself.
+    assert trace.arrivals is not None and mean_wait_ms is not None
+    clocks = trace.arrivals[np.array(ends) - 1]
+    planned = clocks + DAY_MS
     controller = DisorderController(PROMISE, make_method("budgeted-quantile", PROMISE))
-    lateness, clock = trace.arrivals[: ends[0]] - trace.values[: ends[0]], float(trace.arrivals[ends[0] - 1])
-    controller.observe(Batch(clock - lateness, clock=clock, reference=clock, began=float(trace.arrivals[0])))
-    controller.decide(clock)
-    outcome = run(rest, controller, Batches.at(rest, cuts), lag=1, hide_arrivals=True, clock_before=clocks[0])
-    assert rest.arrivals is not None
-    sizes = np.diff([0, *cuts])
+    outcome = run_on_spark(trace, controller, SparkBatches(np.array(ends), planned, planned), settles=True)
+    in_force = np.array([UNKNOWN if at is None else at for at in replayed.heartbeats])
     under = np.isfinite(outcome.heartbeats)
-    waits = rest.arrivals[np.array(cuts) - 1][under] - outcome.heartbeats[under]
-    spark_waits = np.array([clock - at for clock, at in zip(clocks[1:], heartbeats[1:], strict=True) if at is not None])
+    waits, spark_waits = clocks[under] - outcome.heartbeats[under], clocks[under] - in_force[under]
+    sizes = np.diff([0, *ends])
     print(f"mean wait: Spark {mean_wait_ms:.1f} ms, simulator {np.average(waits, weights=sizes[under]):.1f} ms")
     print(f"drop ratio: Spark {ledger.drop_ratio:.4%}, simulator {outcome.drop_ratio:.4%}")
-    assert len(spark_waits) == len(waits)
     # The median: where two candidates are nearly as good, the width of a cell may decide between them.
     assert np.median(np.abs(spark_waits - waits) / waits) <= CELL_WIDTH
     assert PROMISE.kept_by(ledger.late, ledger.on_time)
@@ -68,10 +60,10 @@ def test_every_method_of_the_papers_decides_on_spark_as_without_it(spark: SparkS
     methods = [Method(name, **OPTIONS.get(name, {})) for name in OF_PAPERS]
     replays = on_spark(spark, tmp_path, trace, ends, methods)
     for method, replayed in zip(methods, replays, strict=True):
-        tracker, decided = without_spark(trace, ends, replayed.chosen_at_ms, method)
+        tracker, decided, _ = without_spark(trace, ends, method)
         assert replayed.heartbeats == decided, method.name
         assert replayed.ledger == tracker.ledger, method.name
-        in_force = [-np.inf if heartbeat is None else heartbeat for heartbeat in replayed.heartbeats]
+        in_force = [UNKNOWN if heartbeat is None else heartbeat for heartbeat in replayed.heartbeats]
         judged = np.repeat(in_force, np.diff([0, *ends]))
         assert replayed.ledger.late == int(np.count_nonzero(trace.values < judged)), method.name
         assert np.isfinite(in_force).any(), f"{method.name} never has a heartbeat"

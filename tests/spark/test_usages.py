@@ -301,10 +301,11 @@ def test_one_name_for_two_kinds_of_promise_is_refused(stream: FileStream) -> Non
     "continuous processing (`trigger(continuous=…)`)",
     "refused at the start (`[continuous-mode]`), with what to do",
 )
-def test_continuous_processing_is_refused(stream: FileStream, tmp_path: Path) -> None:
-    """Spark refuses the watermark before any code of ours runs; its message shows our words."""
-    writer = promised(stream).writeStream.format("console").trigger(continuous="1 second")
-    refused = r"Continuous processing does not support EventTimeWatermark.*\n.*\n.*\[continuous-mode\] .*: use trigger"
+def test_continuous_processing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark refuses the union before any code of ours runs; its message shows our words."""
+    ticks = sw.with_drop_ratio(spark.readStream.format("rate").load(), "timestamp", "1%")
+    writer = ticks.writeStream.format("console").trigger(continuous="1 second")
+    refused = r"Continuous processing does not support Union.*\n.*\n.*\[continuous-mode\] .*: use trigger"
     with pytest.raises(AnalysisException, match=refused):
         writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
 

@@ -16,6 +16,19 @@ used when the next batch has ended too."""
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """How far the heartbeat stays behind the rows that raise it. All times are milliseconds.
+
+    A row raises it to ``behind`` below its value, but never above ``wait`` before its arrival or above ``ceiling``.
+    A value from the future counts as that of the row's arrival.
+    """
+
+    wait: float
+    behind: float
+    ceiling: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Gives the heartbeat for any moment after the decision. All times are milliseconds.
 
@@ -24,7 +37,8 @@ class Policy:
     planned. The clock is assumed to run with the time since then. If more than ``reach`` has passed, it is assumed to
     stand: the stream may have stalled, or the query was stopped, and the backlog must not be lost. ``heartbeat`` is the
     one decided at ``clock``; it rises with the clock up to ``ceiling``, which stands: it comes from the values that the
-    stream has shown, not from its clock.
+    stream has shown, not from its clock. ``room`` lets the rows of the next micro-batch raise the heartbeat; None if
+    they must not.
 
     >>> policy = Policy(clock=100.0, wall=5000.0, heartbeat=80.0, reach=30.0)
     >>> policy.clock_at(5010.0), policy.heartbeat_at(5010.0)
@@ -38,6 +52,7 @@ class Policy:
     heartbeat: float
     reach: float = 0.0
     ceiling: float = math.inf
+    room: Room | None = None
 
     def clock_at(self, wall: float) -> float:
         """The arrival clock expected at the time ``wall``."""
@@ -48,14 +63,15 @@ class Policy:
         """The heartbeat for a batch that is planned at the time ``wall``."""
         return min(self.heartbeat + self.clock_at(wall) - self.clock, self.ceiling)
 
-    def as_json(self) -> dict[str, float | None]:
+    def as_json(self) -> dict[str, Any]:
         """The policy as JSON values."""
         return {
             "clock": self.clock,
             "wall": self.wall,
-            "heartbeat": self.heartbeat if math.isfinite(self.heartbeat) else None,
+            "heartbeat": _finite(self.heartbeat),
             "reach": self.reach,
-            "ceiling": self.ceiling if math.isfinite(self.ceiling) else None,
+            "ceiling": _finite(self.ceiling),
+            "room": None if self.room is None else [self.room.wait, self.room.behind, _finite(self.room.ceiling)],
         }
 
     @classmethod
@@ -63,7 +79,14 @@ class Policy:
         """The inverse of ``as_json``."""
         heartbeat = -math.inf if values["heartbeat"] is None else values["heartbeat"]
         ceiling = math.inf if values.get("ceiling") is None else values["ceiling"]
-        return cls(values["clock"], values["wall"], heartbeat, values["reach"], ceiling)
+        room = values.get("room")
+        if room is not None:
+            room = Room(room[0], room[1], math.inf if room[2] is None else room[2])
+        return cls(values["clock"], values["wall"], heartbeat, values["reach"], ceiling, room)
+
+
+def _finite(time: float) -> float | None:
+    return time if math.isfinite(time) else None
 
 
 class LiveClock:

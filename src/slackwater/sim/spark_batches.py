@@ -1,7 +1,8 @@
 """Runs a method under Spark's conditions: micro-batches, decisions when a batch is planned, reports that come later.
 
 Batch k is planned, runs and is committed; then the driver learns from it. When batch k is planned, the newest policy
-gives a heartbeat. It is the watermark of batch k + 1 and judges its rows, as Spark's own watermark would.
+gives a heartbeat, and the room in which its rows may raise it. What they raise it to is the watermark of batch k + 1
+and judges its rows, as Spark's own watermark would.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from numpy.typing import NDArray
 from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.controller import DisorderController
 from slackwater.control.disorder.protocol import UNKNOWN, Batch
-from slackwater.control.policy import LiveClock, Policy
+from slackwater.control.policy import LiveClock, Policy, Room
 from slackwater.sim.driver import Outcome, count, waits_under
 from slackwater.sim.trace import Trace
+from slackwater.units import MINUTE_MS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 REPORT_MS = 50.0
-"""From the commit of a micro-batch until the driver has decided, as measured on Spark."""
+"""From the commit of a micro-batch until the heartbeat source knows the decision from it, as measured on Spark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,26 @@ class SparkBatches:
 
 
 def run_on_spark(
-    trace: Trace, controller: DisorderController, batches: SparkBatches, *, report_ms: float = REPORT_MS
+    trace: Trace,
+    controller: DisorderController,
+    batches: SparkBatches,
+    *,
+    report_ms: float = REPORT_MS,
+    follows_rows: bool = True,
+    settles: bool = False,
 ) -> Outcome:
-    """Run the controller over the trace under Spark's conditions. Every row counts, including the first."""
+    """Run the controller over the trace under Spark's conditions. Every row counts, including the first.
+
+    ``follows_rows``: rows may raise the heartbeat, as in a query with one promise. A micro-batch then waits for the
+    report of the one before it, so the policy from that one applies to its rows. ``settles``: rows come so slowly that
+    an empty micro-batch puts each decision in force before the next ones.
+    """
     assert trace.arrivals is not None
     heartbeats = np.full(len(batches.ends), UNKNOWN)
     causes: list[Cause] = []
     policies: deque[tuple[float, Policy | None]] = deque()
     policy: Policy | None = None
+    newest: Policy | None = None
     live, in_force = LiveClock(), UNKNOWN
     reference: float | None = None
     decided_at: float | None = None
@@ -97,29 +111,45 @@ def run_on_spark(
         while policies and policies[0][0] <= wall:
             policy = policies.popleft()[1]
         heartbeats[k] = in_force
-        rows = trace.values[start:end]
+        rows, arrivals = trace.values[start:end], trace.arrivals[start:end]
         judged_by, judged_from = (reference if np.isfinite(in_force) else before), decided_at
+        if follows_rows:
+            judged_by = judged_from = before
         offered = in_force
         if policy is not None:
             offered, reference = max(in_force, policy.heartbeat_at(wall)), policy.clock_at(wall)
             decided_at = policy.clock
+        if follows_rows and newest is not None and newest.room is not None and end > start:
+            offered = max(offered, raised_by(newest.room, rows, arrivals))
         clock = float(trace.arrivals[max(end, 1) - 1])
         if end > start:
             live.observe(clock, wall, float(batches.committed[k]) - wall)
             controller.raise_to(in_force)
-            batch = _reported(trace, start, end, clock, judged_by, measured=policy is not None)
+            batch = _reported(
+                trace, start, end, clock, judged_by, measured=(newest if follows_rows else policy) is not None
+            )
             late = int(np.count_nonzero(rows < in_force))
-            controller.observe(replace(batch, late=late, decided_at=judged_from, began=float(trace.arrivals[start])))
+            controller.observe(
+                replace(batch, late=late, decided_at=judged_from, began=float(arrivals[0]), follows_rows=follows_rows)
+            )
             decision = controller.decide(clock)
             decided = decision.policy(wall, live.reach)
             before = clock
         else:
             decision = controller.decide(wall)
             decided = None if before is None else decision.policy(wall, 0.0)
+        newest = decided
         policies.append((float(batches.committed[k]) + report_ms, decided))
         causes.append(decision.cause)
-        in_force, start = offered, end
+        in_force, start = max(offered, decision.heartbeat if settles else UNKNOWN), end
     return count(trace, batches.ends, heartbeats, causes)
+
+
+def raised_by(room: Room, values: Floats, arrivals: Floats) -> float:
+    """The heartbeat to which rows raise it."""
+    allowed = np.minimum(np.minimum(values, arrivals) - room.behind, arrivals - room.wait)
+    trusted = values <= arrivals + MINUTE_MS
+    return min(float(allowed[trusted].max(initial=UNKNOWN)), room.ceiling)
 
 
 def _reported(trace: Trace, start: int, end: int, clock: float, reference: float | None, *, measured: bool) -> Batch:

@@ -10,7 +10,7 @@ import numpy as np
 
 from slackwater.control.disorder.cause import Cause, cause_of
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, DisorderMethod, Floats, Ints, from_json, to_json
-from slackwater.control.policy import Policy
+from slackwater.control.policy import Policy, Room
 from slackwater.promises import Completeness
 from slackwater.units import MINUTE_MS
 
@@ -28,7 +28,8 @@ class Decision:
     """A new heartbeat, the wait that it means, and its cause.
 
     ``rising`` is the part of the proposal that is higher by the same amount for a later clock, ``ceiling`` the part
-    that is not; the proposal is the lower of the two. If ``follows_clock`` is false, all of it stands.
+    that is not; the proposal is the lower of the two. If ``follows_clock`` is false, all of it stands. ``room`` is how
+    the rows of the next batch may raise the heartbeat.
     """
 
     heartbeat: float
@@ -38,12 +39,13 @@ class Decision:
     rising: float = UNKNOWN
     ceiling: float = math.inf
     follows_clock: bool = False
+    room: Room | None = None
 
     def policy(self, wall: float, reach: float) -> Policy | None:
         """The decision as a policy for batches planned after the time ``wall``; None for a stream without a clock."""
         if self.clock is None:
             return None
-        return Policy(self.clock, wall, self.rising, reach if self.follows_clock else 0.0, self.ceiling)
+        return Policy(self.clock, wall, self.rising, reach if self.follows_clock else 0.0, self.ceiling, self.room)
 
 
 class DisorderController:
@@ -91,10 +93,14 @@ class DisorderController:
         cause = cause_of(self.method)
         follows = getattr(self.method, "follows_clock", False) and clock is not None
         rising, ceiling = getattr(self.method, "rising", heartbeat), getattr(self.method, "ceiling", math.inf)
+        room: Room | None = getattr(self.method, "room", None)
+        if room is not None:
+            room = replace(room, wait=max(room.wait, self.promise.min_wait_ms))
         if clock is not None:
             if heartbeat < clock - self.promise.max_wait_ms:
                 heartbeat, cause, follows = clock - self.promise.max_wait_ms, Cause("max-wait"), True
                 rising, ceiling = heartbeat, math.inf
+                room = Room(self.promise.max_wait_ms, 0.0) if math.isfinite(self._front) else None
             if heartbeat > clock - self.promise.min_wait_ms:
                 heartbeat, cause, follows = clock - self.promise.min_wait_ms, Cause("min-wait"), True
                 rising = heartbeat
@@ -113,7 +119,8 @@ class DisorderController:
         self._heartbeat = heartbeat
         reference = self._front if clock is None else clock
         wait = reference - heartbeat if math.isfinite(heartbeat) else math.inf
-        return Decision(heartbeat, wait, cause, clock, UNKNOWN if math.isnan(rising) else rising, ceiling, follows)
+        rising = UNKNOWN if math.isnan(rising) else rising
+        return Decision(heartbeat, wait, cause, clock, rising, ceiling, follows, room)
 
     def _limit_while_silent(self, heartbeat: float, cause: Cause, clock: float) -> tuple[float, Cause]:
         """Keep the heartbeat at the front while the stream is silent, and move it with the clock once it is idle."""

@@ -29,6 +29,7 @@ class Batch:
     - ``decided_at``: the arrival clock of that heartbeat's decision, which is earlier; None if it was the last one's.
     - ``began``: the arrival of its first row; None if it is unknown.
     - ``late``: how many rows were below the heartbeat in force.
+    - ``follows_rows``: the rows of the batch before this one may have raised the heartbeat, without a decision.
     - ``wall``: the time in milliseconds at the end of the batch, where ``clock`` is a number; else None.
 
     >>> Batch(np.array([1.0, 2.0]), clock=3.0).rows
@@ -46,6 +47,7 @@ class Batch:
     decided_at: float | None = None
     began: float | None = None
     late: int = 0
+    follows_rows: bool = False
     wall: float | None = None
 
     @property
@@ -69,7 +71,8 @@ class DisorderMethod(Protocol):
     Some attributes are optional. ``cause`` (a ``Cause``) explains the last proposal. ``vouched = True`` says that the
     source itself guarantees the heartbeat, so the controller does not hold it back while the stream is silent.
     ``follows_clock = True`` says that the proposal for a later clock is higher by the same amount. If only a part of it
-    is, ``rising`` is that part and ``ceiling`` the part that stands; the proposal is the lower of the two.
+    is, ``rising`` is that part and ``ceiling`` the part that stands; the proposal is the lower of the two. ``room`` is
+    the room in which rows may raise the heartbeat before the next proposal; None, or without it, they may not.
     """
 
     name: ClassVar[str]

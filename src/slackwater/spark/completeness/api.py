@@ -80,6 +80,7 @@ def with_drop_ratio(
         name=name,
         method=method,
         location=location,
+        follows_rows=True,
     )
     keep_invalid = invalid == "keep" or (invalid is None and late is not None)
     return promised_events(events.sparkSession, events, spec, arrival, keep_invalid=keep_invalid, late=late)

@@ -21,7 +21,7 @@ class BatchObservation:
     ``source_heartbeats_ms`` are the highest heartbeats that the stream itself carried, by source. ``misread``: the
     rows were not read exactly once, as far as one can tell. ``lateness`` are the rows by the cell of their lateness;
     None if every row arrived at the time of the micro-batch. ``late_in_slack`` rows were not below the heartbeat, but
-    late for the slack buffer.
+    late for the slack buffer. ``follows_rows``: the rows of the batch before this one may have raised the heartbeat.
     """
 
     batch_id: int
@@ -40,6 +40,7 @@ class BatchObservation:
     misread: bool = False
     late_in_slack: int = 0
     lateness: tuple[tuple[int | None, int], ...] | None = None
+    follows_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +14,21 @@ from slackwater.spark.runtime.checks import WATERMARK_POLICY, refuse_max_policy
 from slackwater.spark.runtime.driver_lines import PlannedBatch
 from slackwater.spark.worker.control_line import WIDTH, ControlLine
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
-from slackwater.spark.worker.mailbox import Mailbox
+from slackwater.spark.worker.heartbeat_source import BELOW_MS
+from slackwater.spark.worker.mailbox import Mailbox, Offer
+from slackwater.units import MS_US
+
+_LONGEST_WAIT_S = 0.1
+_POLL_S = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run of a query: its epoch, and whether it has no promise but this one."""
+
+    run_id: str | None
+    epoch: str
+    is_only: bool
 
 
 @dataclass(slots=True)
@@ -22,11 +38,17 @@ class ControlLines:
     The heartbeat reader writes them when Spark plans a micro-batch. Spark does not call it before it repeats one after
     a restart. So in the first micro-batch of every run, the query's epoch and the heartbeat that judges the rows are
     taken from its checkpoint. That costs some milliseconds, once.
+
+    ``follows_rows``: the rows of the plan can raise the heartbeat. They do if the query has no other promise, since the
+    watermark of a query is the lowest of all its watermarks. The heartbeat is then Spark's watermark, and the line is
+    made here, from the report of the micro-batch that has just ended.
     """
 
     spark: SparkSession
     mailbox: Mailbox
-    _epochs: dict[str, tuple[str | None, str]] = field(default_factory=dict)
+    follows_rows: bool = False
+    _runs: dict[str, _Run] = field(default_factory=dict)
+    _missed: dict[str, int] = field(default_factory=dict)
 
     def text_for(self, planned: PlannedBatch | None) -> str:
         """The line with one number more: when the micro-batch was planned, in microseconds."""
@@ -37,18 +59,47 @@ class ControlLines:
         return _text(self._line_for(planned), planned.at_us)
 
     def _line_for(self, planned: PlannedBatch) -> ControlLine:
-        run_id, known = self._epochs.get(planned.query_id, (None, ""))
-        line = self.mailbox.control.read(known) if run_id == planned.run_id else None
-        if line is not None:
-            return line
+        run = self._runs.get(planned.query_id)
+        if run is not None and run.run_id == planned.run_id:
+            if run.is_only:
+                return self._following(planned, self._reported(run.epoch, planned.batch - 1))
+            line = self.mailbox.control.read(run.epoch)
+            if line is not None:
+                return line
         offsets = _heartbeat_offsets(self.spark, planned.query_id, planned.batch)
         epoch = self._epoch_among(offsets)
         if epoch is None:
             return ControlLine()
-        self._epochs[planned.query_id] = planned.run_id, epoch
+        is_only = self.follows_rows and len(offsets) == 1
+        self._runs[planned.query_id] = _Run(planned.run_id, epoch, is_only)
+        if is_only:
+            return self._following(planned, self.mailbox.read_offer(epoch))
         before = _heartbeat_offsets(self.spark, planned.query_id, planned.batch - 1)
         heartbeats = [offset.heartbeat_ms for offset in before if offset.epoch == epoch]
         return self.mailbox.control.line_of(epoch, heartbeats[0] if heartbeats else None)
+
+    def _following(self, planned: PlannedBatch, offer: Offer | None) -> ControlLine:
+        """The line of a micro-batch whose rows may raise the heartbeat of the next one."""
+        watermark_ms = _watermark_ms(self.spark, planned.query_id, planned.batch)
+        heartbeat_ms = watermark_ms + BELOW_MS if watermark_ms else None
+        if offer is None or offer.policy is None:
+            return ControlLine.for_batch(heartbeat_ms).in_room(None)
+        clock_ms = math.floor(offer.policy.clock_at(planned.at_us / MS_US))
+        return ControlLine.for_batch(heartbeat_ms, clock_ms, offer.sample_cells).in_room(offer.policy.room)
+
+    def _reported(self, epoch: str, batch: int) -> Offer | None:
+        """The offer made from the report of a micro-batch, or the newest one if that stays out for too long.
+
+        After a report that stayed out, nothing is waited for until another one has come.
+        """
+        offer = self.mailbox.read_offer(epoch)
+        until_s = time.monotonic() + _LONGEST_WAIT_S
+        while _batch(offer) < batch and self._missed.get(epoch) != _batch(offer) and time.monotonic() < until_s:
+            time.sleep(_POLL_S)
+            offer = self.mailbox.read_offer(epoch)
+        if _batch(offer) < batch:
+            self._missed[epoch] = _batch(offer)
+        return offer
 
     def _epoch_among(self, offsets: list[HeartbeatOffset]) -> str | None:
         """The epoch under which the query has this promise; offsets of earlier versions do not name their promise."""
@@ -58,19 +109,38 @@ class ControlLines:
         return mine[0].epoch if mine else None
 
 
-def _heartbeat_offsets(spark: SparkSession, query_id: str, batch: int) -> list[HeartbeatOffset]:
-    """The heartbeat offsets at the end of a micro-batch, from the checkpoint of a running query.
+def _batch(offer: Offer | None) -> int:
+    return -1 if offer is None else int(offer.state["batch"])
 
-    Spark writes them before it plans the micro-batch, and keeps the last ones in memory. It has no public API for them.
+
+def _planned(spark: SparkSession, query_id: str, batch: int) -> Any:
+    """The entry of a micro-batch in the offset log of a running query; None if there is none.
+
+    Spark writes it before it plans the micro-batch, and keeps the last ones in memory. It has no public API for them.
     """
     query: Any = spark.streams.get(query_id)
-    found: list[HeartbeatOffset] = []
     if batch < 0 or query is None:
-        return found
+        return None
     entry = query._jsq.streamingQuery().offsetLog().get(batch)
-    if entry.isEmpty():
+    return None if entry.isEmpty() else entry.get()
+
+
+def _watermark_ms(spark: SparkSession, query_id: str, batch: int) -> int:
+    """Spark's watermark in a micro-batch; 0 if there is none yet."""
+    entry = _planned(spark, query_id, batch)
+    if entry is None:
+        return 0
+    metadata = entry.productElement(1)  # its name differs between versions of Spark
+    return 0 if metadata.isEmpty() else int(metadata.get().batchWatermarkMs())
+
+
+def _heartbeat_offsets(spark: SparkSession, query_id: str, batch: int) -> list[HeartbeatOffset]:
+    """The heartbeat offsets at the end of a micro-batch."""
+    found: list[HeartbeatOffset] = []
+    entry = _planned(spark, query_id, batch)
+    if entry is None:
         return found
-    offsets = entry.get().offsets()
+    offsets = entry.offsets()
     for number in range(offsets.size()):
         offset = offsets.apply(number)
         if offset.isEmpty():

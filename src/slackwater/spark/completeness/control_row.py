@@ -16,18 +16,23 @@ from slackwater.spark.worker.mailbox import Mailbox
 
 
 class Control(IntEnum):
-    """Positions in the control row, all times in microseconds: the fields of ``ControlLine``, and the time now."""
+    """Positions in the control row, all in microseconds: the fields of ``ControlLine``, and the time now."""
 
     HEARTBEAT = 0
     REFERENCE = 1
     SAMPLE_FROM = 2
     CHOSEN_AT = 3
     DECIDED_AT = 4
-    NOW = 5
+    BEHIND = 5
+    WAIT = 6
+    CEILING = 7
+    NOW = 8
 
 
-def control_row(spark: SparkSession, mailbox: Mailbox) -> Column:
+def control_row(spark: SparkSession, mailbox: Mailbox, *, follows_rows: bool = False) -> Column:
     """The control row of a promise as an array column, fresh in every micro-batch; index it by ``Control``.
+
+    ``follows_rows``: the rows of the plan can raise the heartbeat, and do if the query has no other promise.
 
     The driver is asked for the line of the query where that is possible. Where it is not, every micro-batch reads the
     promise's file, which needs a job and suits one query at a time. All mentions of the result in one plan see the same
@@ -38,7 +43,7 @@ def control_row(spark: SparkSession, mailbox: Mailbox) -> Column:
     the same reason.
     """
     if asks_driver(spark):
-        lines = ControlLines(spark, mailbox)
+        lines = ControlLines(spark, mailbox, follows_rows)
         return line_frame(spark, lines.text_for).select(F.array(*_numbers(), _number(Control.NOW))).scalar()
     file = ControlRowFile(mailbox.folder)
     file.create()

@@ -35,6 +35,7 @@ from slackwater.spark.runtime.source_lag import waiting_rows
 from slackwater.spark.worker.control_line import UNKNOWN_US, ControlLine
 from slackwater.spark.worker.control_row_file import ControlRowFile
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
+from slackwater.spark.worker.heartbeat_source import BELOW_MS
 from slackwater.spark.worker.mailbox import Offer
 from slackwater.watching.point import Point
 from slackwater.watching.series import About
@@ -157,7 +158,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         if metrics["control_us"] is None and sources_moved(_sources_of(progress, spec.flow, position)):
             tracker.miss_batch(progress.batchId)
             return None
-        control = _control_line(metrics, offset)
+        control = _control_line(metrics, offset, tracker, progress)
         reference_ms = _known_ms(control.reference_us)
         cells = decode_cells(
             ((cell["item"], cell["count"]) for cell in metrics["cells"] or []),
@@ -165,7 +166,7 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
             metrics.get("rows"),
             control.sample_from_us - (0 if reference_ms is None else control.reference_us),
         )
-        if cells.rows and not _judged_by_its_own(offset, control):
+        if cells.rows and not _judged_by_its_own(offset, control, progress):
             tracker.skip_batch(progress.batchId)
             _log.warning(
                 "[promise-folder-lost] batch %s of query %s was repeated after a crash, and the folder of its promise "
@@ -244,21 +245,34 @@ def _sources_of(progress: StreamingQueryProgress, flow: RowFlow | None, position
     return [] if flow is None else progress.sources[position + 1 : position + 1 + flow.sources]
 
 
-def _control_line(metrics: dict[str, Any], offset: HeartbeatOffset) -> ControlLine:
+def _control_line(
+    metrics: dict[str, Any], offset: HeartbeatOffset, tracker: CompletenessTracker, progress: StreamingQueryProgress
+) -> ControlLine:
     """The line that judged a micro-batch; without rows it is not observed, and follows from where the batch began."""
     if metrics["control_us"] is not None:
         return ControlLine.of(metrics["control_us"])
+    if tracker.follows_rows:
+        return ControlLine.for_batch(_watermark_heartbeat_ms(progress)).in_room(None)
     return ControlLine.for_batch(
         offset.heartbeat_ms, offset.clock_ms, offset.sample_cells, offset.clock_ms, offset.decided_at_ms
     )
 
 
-def _judged_by_its_own(offset: HeartbeatOffset, control: ControlLine) -> bool:
-    """Whether the rows were judged by the heartbeat that the micro-batch began with, which is Spark's watermark.
+def _judged_by_its_own(offset: HeartbeatOffset, control: ControlLine, progress: StreamingQueryProgress) -> bool:
+    """Whether the rows were judged by Spark's watermark.
 
-    The heartbeat reader sees to it, but Spark does not call the reader before it repeats a micro-batch.
+    Where rows do not raise the heartbeat, that is the one that the micro-batch began with. The heartbeat reader sees to
+    it, but Spark does not call the reader before it repeats a micro-batch.
     """
-    return control.heartbeat_us == ControlLine.for_batch(offset.heartbeat_ms).heartbeat_us
+    watermark_ms = _watermark_heartbeat_ms(progress) if control.follows_rows else offset.heartbeat_ms
+    return control.heartbeat_us == ControlLine.for_batch(watermark_ms).heartbeat_us
+
+
+def _watermark_heartbeat_ms(progress: StreamingQueryProgress) -> int | None:
+    """The heartbeat that is Spark's watermark in a micro-batch; None before the first one."""
+    watermark = progress.eventTime.get("watermark")
+    watermark_ms = 0 if watermark is None else round(parse_ms(watermark))
+    return watermark_ms + BELOW_MS if watermark_ms else None
 
 
 def _observation(
@@ -274,7 +288,7 @@ def _observation(
     carried = progress.observedMetrics.get(SOURCE_HEARTBEAT_PREFIX + spec.name)
     return BatchObservation(
         batch_id=progress.batchId,
-        heartbeat_ms=None if offset.heartbeat_ms is None else float(offset.heartbeat_ms),
+        heartbeat_ms=_known_ms(control.heartbeat_us) if control.follows_rows else _float(offset.heartbeat_ms),
         reference_ms=_known_ms(control.reference_us),
         chosen_at_ms=_known_ms(control.chosen_at_us),
         decided_at_ms=_known_ms(control.decided_at_us),
@@ -290,7 +304,12 @@ def _observation(
         },
         source_heartbeats_ms=carried_heartbeats(None if carried is None else carried.asDict()),
         late_in_slack=late_in_slack(progress, spec.name),
+        follows_rows=control.follows_rows,
     )
+
+
+def _float(number: int | None) -> float | None:
+    return None if number is None else float(number)
 
 
 def _entry(

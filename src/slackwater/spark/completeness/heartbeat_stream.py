@@ -12,24 +12,33 @@ from pyspark.sql.types import StructField, StructType
 from slackwater.names import quoted
 from slackwater.spark.runtime.driver_lines import asks_driver
 from slackwater.spark.runtime.starting import NO_CONTINUOUS_MODE
-from slackwater.spark.worker.columns import WATERMARK_TIME
+from slackwater.spark.worker.columns import CELL, WATERMARK_TIME
 from slackwater.spark.worker.data_sources import register_source
 from slackwater.spark.worker.heartbeat_source import BELOW_MS, HeartbeatSource
 from slackwater.spark.worker.mailbox import Mailbox
 from slackwater.units import MS_US
 
+WATERMARKED = {"spark.watermarkDelayMs": 0}
+"""The metadata by which Spark recognises an event-time column."""
 WALL_PREFIX = "slackwater-wall:"
+HEARTBEAT_CELL = -(1 << 20)
+"""The cell of a heartbeat row; no event has it."""
 _BEFORE_ALL_EVENTS = "1900-01-01"
 
 
-def with_heartbeats(spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox) -> DataFrame:
-    """The events under a watermark that equals the heartbeat; the caller must put an ``observe`` on top.
+def with_heartbeats(spark: SparkSession, events: DataFrame, mailbox: Mailbox) -> DataFrame:
+    """The events with the heartbeats among them, under the watermark of ``WATERMARK_TIME``; no heartbeat row is left.
 
-    Without it a filter of the user's could slide below the watermark operator, remove the heartbeat rows and freeze the
-    watermark. Spark moves no filter through ``observe``. The heartbeat branch comes first, because a union keeps the
-    watermark of its first child.
+    That column says how high a row may raise the watermark, so it equals the heartbeat. The caller must put an
+    ``observe`` on top. Without it a filter of the user's could slide below the watermark operator, remove rows and
+    freeze the watermark. Spark moves no filter through ``observe``. Our own filter reads the column of the watermark,
+    so it stays above the operator.
     """
-    return _heartbeats(spark, events, column, mailbox, {}).where(_no_row(column)).unionByName(events)
+    heartbeats = _heartbeat_rows(spark, events, WATERMARK_TIME, mailbox, {})
+    marked = heartbeats.withColumn(CELL, F.lit(HEARTBEAT_CELL).cast(events.schema[CELL].dataType))
+    both = marked.alias(NO_CONTINUOUS_MODE).unionByName(events).withWatermark(WATERMARK_TIME, "0 seconds")
+    is_heartbeat = F.col(CELL).eqNullSafe(HEARTBEAT_CELL) & F.col(WATERMARK_TIME).isNotNull()
+    return both.where(~is_heartbeat).drop(WATERMARK_TIME)
 
 
 def under_heartbeat(
@@ -69,9 +78,10 @@ def _walled(heartbeats: DataFrame, name: str) -> DataFrame:
     return heartbeats.observe(WALL_PREFIX + name, F.count(F.lit(1)).alias("heartbeats"))
 
 
-def _heartbeats(
+def _heartbeat_rows(
     spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, state: dict[str, str]
 ) -> DataFrame:
+    """The heartbeats as rows of the events' schema: the heartbeat in ``column``, null in the others."""
     schema = StructType([StructField(f.name, f.dataType, True, f.metadata) for f in events.schema.fields])
     name = register_source(spark, HeartbeatSource, with_code=True)
     source = spark.readStream.format(name).options(
@@ -81,7 +91,13 @@ def _heartbeats(
         state=json.dumps(state),
         row_file=str(not asks_driver(spark)).lower(),
     )
-    heartbeats = source.load().alias(NO_CONTINUOUS_MODE)
+    return source.load()
+
+
+def _heartbeats(
+    spark: SparkSession, events: DataFrame, column: str, mailbox: Mailbox, state: dict[str, str]
+) -> DataFrame:
+    heartbeats = _heartbeat_rows(spark, events, column, mailbox, state).alias(NO_CONTINUOUS_MODE)
     if "." not in column:
         return heartbeats.withWatermark(column, "0 seconds")
     # withWatermark takes a dot for a field of a struct, and no quotes

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
+from slackwater.control.disorder.controller import FUTURE_TOLERANCE_MS
 from slackwater.names import quoted
 from slackwater.spark.completeness.control_row import Control, control_row, known
 from slackwater.spark.completeness.handler import METRICS_PREFIX
-from slackwater.spark.completeness.heartbeat_stream import with_heartbeats
+from slackwater.spark.completeness.heartbeat_stream import WATERMARKED, with_heartbeats
 from slackwater.spark.completeness.histogram import cell_column, count_cells, is_valid, named_sources
 from slackwater.spark.completeness.late_reason import late_reason
 from slackwater.spark.completeness.lateness import count_lateness, lateness_column
@@ -23,8 +25,13 @@ from slackwater.spark.worker.columns import (
     HEARTBEAT_US,
     LATENESS,
     PROBLEM_ROW,
+    WATERMARK_TIME,
 )
-from slackwater.units import DAY_US
+from slackwater.spark.worker.heartbeat_source import BELOW_MS
+from slackwater.units import DAY_US, MS_US
+
+FUTURE_US = round(FUTURE_TOLERANCE_MS) * MS_US
+"""A row that is further ahead of its arrival never raises the watermark."""
 
 
 def promised_events(
@@ -42,10 +49,10 @@ def promised_events(
     Heartbeats join the events below the one ``observe``. A second one would break the generated code once more, and
     each break copies every row.
     """
-    row = control_row(spark, spec.mailbox)
-    marked, metrics = marked_events(events, spec, arrival, row, late=late)
-    beating = with_heartbeats(spark, marked, spec.event_time, spec.mailbox)
-    return _observed(beating, spec, row, metrics, keep_invalid)
+    row = control_row(spark, spec.mailbox, follows_rows=spec.follows_rows)
+    marked, metrics = marked_events(events, spec, arrival, row, raises_watermark=True, late=late)
+    observed = _observed(with_heartbeats(spark, marked, spec.mailbox), spec, row, metrics, keep_invalid)
+    return observed.select([_column(field, spec.event_time) for field in observed.schema])
 
 
 def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None) -> DataFrame:
@@ -65,10 +72,12 @@ def marked_events(
     row: Column,
     *,
     keep_heartbeat: bool = False,
+    raises_watermark: bool = False,
     late: str | None = None,
 ) -> tuple[DataFrame, list[Column]]:
     """The events with their cells, and the metrics to observe. ``row`` is the control row that judges them.
 
+    ``raises_watermark`` adds how high each row may raise Spark's watermark.
     ``observe`` copies every row, so the result has no column that is not needed above it.
     """
     marked = events.select("*", F.unix_micros(F.col(quoted(spec.event_time))).alias(EVENT_US), row.alias(CONTROL))
@@ -95,6 +104,9 @@ def marked_events(
     if arrival is not None and not spec.numeric_order:
         marked = marked.withColumn(LATENESS, lateness_column(event, arrived, plausible & ~impossible))
         metrics.append(count_lateness(F.col(LATENESS)).alias("lateness"))
+    if raises_watermark:
+        came = arrived if arrival is None else F.col(CLOCK_US)
+        marked = marked.withColumn(WATERMARK_TIME, _allowed_watermark(event, came, ~impossible, control))
     reason = late_reason(event, arrived, impossible, F.col(HEARTBEAT_US))
     if late is not None:
         marked = marked.withColumn(late, reason)
@@ -107,6 +119,26 @@ def marked_events(
     unused = [CONTROL, ARRIVAL_US]
     unused += [] if keep_heartbeat else [EVENT_US, HEARTBEAT_US]
     return marked.drop(*unused), metrics
+
+
+def _column(field: StructField, event_time: str) -> Column:
+    """The column of a field; Spark knows that of the event time by its metadata."""
+    column = F.col(quoted(field.name))
+    if field.name != event_time:
+        return column
+    return column.alias(field.name, metadata={**field.metadata, **WATERMARKED})
+
+
+def _allowed_watermark(event: Column, arrived: Column, possible: Column, control: Column) -> Column:
+    """How high a row may raise Spark's watermark; null for one from the future, or if no row may raise it.
+
+    In the control row, times that are not known are so low that one must not calculate with them.
+    """
+    ceiling = known(control[Control.CEILING])
+    newest = F.least(event, arrived)
+    allowed = F.least(newest - control[Control.BEHIND], arrived - control[Control.WAIT], ceiling)
+    trusted = ceiling.isNotNull() & possible & (event <= arrived + FUTURE_US)
+    return F.when(trusted, F.timestamp_micros(allowed - BELOW_MS * MS_US))
 
 
 def _observed(

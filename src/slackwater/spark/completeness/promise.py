@@ -21,6 +21,7 @@ from slackwater.spark.runtime.checks import (
     require_stream,
     require_timestamps,
 )
+from slackwater.spark.runtime.driver_lines import asks_driver
 from slackwater.spark.runtime.listener import listener_of
 from slackwater.spark.runtime.location import mailbox_for
 from slackwater.spark.runtime.row_flow import row_flow
@@ -41,11 +42,13 @@ def new_promise(
     counts_all: bool = True,
     slack_by_row: bool = False,
     grid: WindowGrid | None = None,
+    follows_rows: bool = False,
 ) -> CompletenessSpec:
     """A promise on a stream that can carry it; refuses one that cannot, and an unknown method or option.
 
     ``counts_all``: the plan above leaves out no rows before they are counted.
     ``grid`` is where the windows of the query lie; None if that is not known.
+    ``follows_rows``: the plan above is that of ``promised_events``, in which rows can raise the heartbeat.
     """
     sources = [source] if isinstance(source, str) else list(source or [])
     require_stream(events, "events")
@@ -71,6 +74,7 @@ def new_promise(
         # A slack buffer judged the rows of a micro-batch one after the other, in a state that is gone.
         None if slack_by_row else Recount(events, arrival),
         grid or WindowGrid(),
+        follows_rows and not numeric_order and asks_driver(spark),
     )
     spec.new_controller()  # refuses bad options here rather than in the listener
     refuse_unused(spec.method.name, spec.method.options)

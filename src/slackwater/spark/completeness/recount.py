@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,10 @@ from slackwater.errors import InvalidData
 from slackwater.spark.completeness.histogram import decode_cells
 from slackwater.spark.completeness.observation import marked_events
 from slackwater.spark.completeness.tracker import CompletenessSpec
-from slackwater.spark.runtime.checkpoint import Checkpoint
+from slackwater.spark.runtime.checkpoint import BatchOffsets, Checkpoint
 from slackwater.spark.worker.control_line import ControlLine
 from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
+from slackwater.spark.worker.heartbeat_source import BELOW_MS
 
 _METRICS = "slackwater-recount"
 _REPEATABLE = {
@@ -58,9 +60,7 @@ class Recount:
         before, after = (None if batch == 0 else stored.offsets(batch - 1)), stored.offsets(batch)
         if before is not None and all(before.sources[source] == after.sources[source] for source in sources):
             return Ledger()
-        judged_by = None
-        if before is not None:
-            judged_by = HeartbeatOffset.from_json(json.loads(before.sources[position])).heartbeat_ms
+        judged_by = self._judged_by(spec, before, after, position)
         with tempfile.TemporaryDirectory(prefix="slackwater-recount-", ignore_cleanup_errors=True) as folder:
             stored.copy_batch(batch, sources, Path(folder))
             metrics = self._repeat(spec, judged_by, batch, Path(folder))
@@ -69,6 +69,14 @@ class Recount:
         )
         late = 0 if judged_by is None else cells.below
         return Ledger(on_time=cells.rows - late, late=late, invalid=cells.invalid)
+
+    def _judged_by(
+        self, spec: CompletenessSpec, before: BatchOffsets | None, after: BatchOffsets, position: int
+    ) -> int | None:
+        """The heartbeat of a micro-batch: Spark's watermark if rows raised it, else that of the offset."""
+        if spec.follows_rows and len(_heartbeats(after)) == 1:
+            return after.watermark_ms + BELOW_MS if after.watermark_ms else None
+        return None if before is None else HeartbeatOffset.from_json(json.loads(before.sources[position])).heartbeat_ms
 
     def _plan(self) -> Any:
         """The analyzed plan; refuses one that may not give the same rows again."""
@@ -98,6 +106,15 @@ class Recount:
             return observed
         finally:
             query.stop()
+
+
+def _heartbeats(offsets: BatchOffsets) -> list[HeartbeatOffset]:
+    """The offsets of all heartbeat sources."""
+    found = []
+    for text in offsets.sources:
+        with suppress(TypeError, KeyError, json.JSONDecodeError):  # the offset of another source
+            found.append(HeartbeatOffset.from_json(json.loads(text)))
+    return found
 
 
 def _in_own_session(events: DataFrame) -> DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -48,7 +48,8 @@ class CompletenessSpec:
     ``numeric_order``: the stream is ordered by a number, so silence does not mean that time passes. ``flow`` says which
     rows of the sources reach the promise; None if that is not known. ``slack_by_row``: a slack buffer judges every row,
     so a heartbeat must not be above that of the buffer. ``recount`` counts micro-batches again; None if that is not
-    possible. ``grid`` is where the windows of the query lie.
+    possible. ``grid`` is where the windows of the query lie. ``follows_rows``: rows can raise the heartbeat, and do so
+    in a query that has no other promise.
     """
 
     name: str
@@ -62,6 +63,7 @@ class CompletenessSpec:
     slack_by_row: bool = False
     recount: Recounts | None = None
     grid: WindowGrid = field(default_factory=WindowGrid)
+    follows_rows: bool = False
 
     @property
     def folder(self) -> Path:
@@ -81,6 +83,7 @@ class CompletenessTracker:
     ``latest`` is the last outcome under a heartbeat. ``unreported`` are the micro-batches
     that are in no count yet. ``sample_cells`` asks for a sampled histogram in the next
     micro-batch. ``policy`` gives the heartbeat for a micro-batch that is planned later; None before the first rows.
+    ``follows_rows``: in the last micro-batch, rows could raise it.
     """
 
     spec: CompletenessSpec
@@ -93,6 +96,7 @@ class CompletenessTracker:
     sample_cells: bool = False
     latest: BatchOutcome | None = None
     policy: Policy | None = None
+    follows_rows: bool = False
     _live_clock: LiveClock = field(default_factory=LiveClock)
     _arrival_clock: ArrivalClock = field(init=False)
     _clock_ms: float = math.nan
@@ -157,7 +161,7 @@ class CompletenessTracker:
         cells, rows = observed.cells, observed.cells.rows
         self._miss_until(observed.batch_id)  # Spark drops events that it cannot deliver in time
         self.last_batch = observed.batch_id
-        self._state_rows = observed.state_rows
+        self._state_rows, self.follows_rows = observed.state_rows, observed.follows_rows
         if len(self._source_names) < _MOST_NAMES:
             self._source_names |= observed.source_names
         self._coarse_event_times |= cells.unplaced > 0 and rows >= _COARSE_FROM_ROWS
@@ -270,13 +274,16 @@ class CompletenessTracker:
         cells = observed.cells
         if not len(cells.counts):
             return "too few different event times for a sampled histogram", None, ()
-        reference_ms, chosen_at_ms = observed.reference_ms, observed.chosen_at_ms
+        reference_ms, chosen_at_ms, decided_at_ms = observed.reference_ms, observed.chosen_at_ms, observed.decided_at_ms
         if reference_ms is None:
             reference_ms = chosen_at_ms = self._clock_ms
+        elif observed.follows_rows:
+            chosen_at_ms = decided_at_ms = before_ms
         elif observed.heartbeat_ms is None:
             # Nothing judged the rows before the first heartbeat. A fresh one would have known the clock before them.
             chosen_at_ms = before_ms
-        cause = self._learn_cells(observed, reference_ms, chosen_at_ms, late, decides=not order_unknown)
+        observed = replace(observed, chosen_at_ms=chosen_at_ms, decided_at_ms=decided_at_ms)
+        cause = self._learn_cells(observed, reference_ms, late, decides=not order_unknown)
         behind_ms = self._clock_ms - reference_ms - cells.margins_us / 1000.0
         if observed.lateness is None:
             self._lateness.add_lateness(observed.reported_at_ms, behind_ms, cells.counts)
@@ -310,9 +317,7 @@ class CompletenessTracker:
         self._clock_ms = newest_ms if before_ms is None else max(newest_ms, before_ms)
         return before_ms
 
-    def _learn_cells(
-        self, observed: BatchObservation, reference_ms: float, chosen_at_ms: float | None, late: int, *, decides: bool
-    ) -> str:
+    def _learn_cells(self, observed: BatchObservation, reference_ms: float, late: int, *, decides: bool) -> str:
         cells = observed.cells
         values = reference_ms + cells.margins_us / 1000.0
         order = np.argsort(values, kind="stable")
@@ -322,10 +327,11 @@ class CompletenessTracker:
                 weights=cells.counts[order],
                 sources=None if cells.sources is None else cells.sources[order],
                 clock=self._clock_ms,
-                reference=chosen_at_ms,
+                reference=observed.chosen_at_ms,
                 decided_at=observed.decided_at_ms,
                 began=observed.began_ms,
                 late=late,
+                follows_rows=observed.follows_rows,
                 wall=observed.reported_at_ms if self.spec.numeric_order else None,
             )
         )
@@ -339,7 +345,9 @@ class CompletenessTracker:
         decision = self.controller.decide(clock_ms)
         if self._stream_ended:
             return self._text(STREAM_ENDED)
-        self.policy = decision.policy(self._clock_reported_at_ms, reach_ms)
+        policy = decision.policy(self._clock_reported_at_ms, reach_ms)
+        # While the clock is held back, arrivals are ahead of it.
+        self.policy = replace(policy, room=None) if policy is not None and self._arrival_clock.is_held else policy
         return self._text(decision.cause)
 
     def _text(self, cause: Cause) -> str:

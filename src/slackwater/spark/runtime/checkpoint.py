@@ -38,6 +38,15 @@ class BatchOffsets:
             )
         return cls(tuple(lines[:_HEAD]), tuple(lines[_HEAD:]))
 
+    @property
+    def watermark_ms(self) -> int:
+        """Spark's watermark in the micro-batch; 0 if there is none yet.
+
+        >>> BatchOffsets.parse('v1\\n{"batchWatermarkMs":5}\\n7').watermark_ms
+        5
+        """
+        return int(json.loads(self.head[1]).get("batchWatermarkMs", 0))
+
     def of(self, sources: Sequence[int]) -> str:
         """The text of an offset file for some of the sources."""
         return "\n".join([*self.head, *(self.sources[source] for source in sources)])

@@ -22,7 +22,7 @@ from slackwater.language import Late
 from slackwater.names import quoted
 from slackwater.plan import Plan, Shape
 from slackwater.plan.aggregates import Part, column_of
-from slackwater.spark.completeness.heartbeat_stream import under_heartbeat
+from slackwater.spark.completeness.heartbeat_stream import WATERMARKED, under_heartbeat
 from slackwater.spark.completeness.tracker import CompletenessSpec
 from slackwater.spark.runtime.number_time import edge_sql
 from slackwater.spark.runtime.types import type_text
@@ -31,7 +31,7 @@ from slackwater.spark.windows.checkpoint_guard import state_identity
 from slackwater.spark.windows.plain_types import plain_types
 from slackwater.spark.windows.reconcile import merged_part, parts_metadata
 from slackwater.spark.windows.segments import Sliding, segments_of
-from slackwater.spark.windows.watermarked import WATERMARKED, with_event_time
+from slackwater.spark.windows.watermarked import with_event_time
 from slackwater.spark.worker.columns import CLOSE, EVENT_US, HEARTBEAT_US, PANE_END
 from slackwater.units import MS_US
 

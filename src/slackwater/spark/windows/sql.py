@@ -170,7 +170,8 @@ def run_plan(plan: Plan, events: DataFrame, options: QueryOptions, copies: Copie
     if plan.measure is Measure.NUMBER:
         events = events.withColumn(NUMBER_TIME, number_time(plan))
         arrival = NUMBER_TIME  # the highest number is the clock
-    promise = _promise(plan, events, arrival, options)
+    rows_above = copies is None and (plan.kind is Kind.SESSION or plan.path is Path.ROWS)
+    promise = _promise(plan, events, arrival, options, follows_rows=rows_above)
     if plan.window.heartbeat is not None:
         events = with_source_heartbeats(plan, events, promise.name)
     if copies is not None:
@@ -214,7 +215,9 @@ def _with_shedding(plan: Plan, events: DataFrame, options: QueryOptions) -> Data
     )
 
 
-def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryOptions) -> CompletenessSpec:
+def _promise(
+    plan: Plan, events: DataFrame, arrival: str | None, options: QueryOptions, *, follows_rows: bool
+) -> CompletenessSpec:
     """Register the completeness promise of a plan."""
     assert plan.attribute is not None
     numeric_order = plan.measure is Measure.NUMBER
@@ -235,6 +238,7 @@ def _promise(plan: Plan, events: DataFrame, arrival: str | None, options: QueryO
         grid=WindowGrid.of(plan),
         counts_all=plan.window.heartbeat is None,
         slack_by_row=plan.slack_by_row,
+        follows_rows=follows_rows,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampType
 
-WATERMARKED = {"spark.watermarkDelayMs": 0}
-"""The metadata by which Spark recognises an event-time column."""
+from slackwater.spark.completeness.heartbeat_stream import WATERMARKED
+
 _END = "window_end"
 
 

@@ -5,9 +5,11 @@ The line has a constant length, because Spark reads the file again in every micr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
+from slackwater.control.policy import Room
 from slackwater.spark.worker.sampling import sampling_start_us
 from slackwater.units import MS_US
 
@@ -15,6 +17,8 @@ UNKNOWN_US = -9_000_000_000_000_000_000
 """A time that is not known yet."""
 NEVER_US = (1 << 63) - 1
 """A time that no row reaches."""
+HIGHEST_US = 1 << 58
+"""A time after every timestamp that is still safe to calculate with."""
 WIDTH = 20
 """Characters per number; numbers are separated by one space."""
 
@@ -26,6 +30,10 @@ class ControlLine:
     ``heartbeat_us`` judges the rows. Their distance from ``reference_us`` chooses their histogram cell: the heartbeat,
     or the arrival clock while there is no heartbeat. Rows from ``sample_from_us`` on are counted by a sample.
     ``chosen_at_us`` is the arrival clock at which the heartbeat was chosen, ``decided_at_us`` that of the decision.
+
+    ``behind_us`` and ``wait_us`` say how far below its event time and below its arrival a row raises the heartbeat of
+    the next micro-batch, and ``ceiling_us`` up to where. The first is known if the rows of the query may ever raise it,
+    the ceiling if those of this micro-batch do.
     """
 
     heartbeat_us: int = UNKNOWN_US
@@ -33,6 +41,22 @@ class ControlLine:
     sample_from_us: int = NEVER_US
     chosen_at_us: int = UNKNOWN_US
     decided_at_us: int = UNKNOWN_US
+    behind_us: int = UNKNOWN_US
+    wait_us: int = 0
+    ceiling_us: int = UNKNOWN_US
+
+    @property
+    def follows_rows(self) -> bool:
+        """Whether rows may raise the heartbeat of the query."""
+        return self.behind_us > UNKNOWN_US
+
+    def in_room(self, room: Room | None) -> ControlLine:
+        """The line of a query whose rows raise its heartbeat; None if those of this micro-batch must not."""
+        if room is None:
+            return replace(self, behind_us=0)
+        ceiling_us = HIGHEST_US if math.isinf(room.ceiling) else math.floor(room.ceiling * MS_US)
+        behind_us, wait_us = math.ceil(room.behind * MS_US), math.ceil(room.wait * MS_US)
+        return replace(self, behind_us=behind_us, wait_us=wait_us, ceiling_us=ceiling_us)
 
     @classmethod
     def for_batch(
@@ -64,8 +88,8 @@ class ControlLine:
     def of(cls, numbers: Sequence[int]) -> ControlLine:
         """The inverse of ``numbers``; further numbers are ignored.
 
-        >>> ControlLine.of([5, 6, 7, 8, 9, 10])
-        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8, decided_at_us=9)
+        >>> ControlLine.of([*ControlLine(heartbeat_us=5).numbers, 10]) == ControlLine(heartbeat_us=5)
+        True
         """
         return cls(*numbers[: len(fields(cls))])
 
@@ -78,7 +102,7 @@ class ControlLine:
         """The line for the file.
 
         >>> len(ControlLine().text())
-        105
+        168
         """
         return " ".join(f"{number:+0{WIDTH}d}" for number in self.numbers) + "\n"
 
@@ -86,8 +110,8 @@ class ControlLine:
     def parse(cls, text: str) -> ControlLine:
         """The inverse of ``text``.
 
-        >>> ControlLine.parse(ControlLine(5, 6, 7, 8, 9).text())
-        ControlLine(heartbeat_us=5, reference_us=6, sample_from_us=7, chosen_at_us=8, decided_at_us=9)
+        >>> ControlLine.parse(ControlLine(5, 6, 7, 8, 9).text()) == ControlLine(5, 6, 7, 8, 9)
+        True
         """
         return cls(*map(int, text.split()))
 

@@ -11,6 +11,8 @@ from slackwater.control.disorder.protocol import Batch
 
 DECISIONS_REMEMBERED = 16
 """The front at this many of the last decisions is remembered, to know the one that judged a batch."""
+CHANGED_BATCHES = 1.0
+"""After n batches without a break, the rows of 1/n of a batch may be lost because the stream breaks in the next one."""
 DOUBTED_BATCHES = 3.0
 """After n batches, the rows of 3/n of a batch may be lost because the front stood still (rule of three)."""
 DOUBTED_PACE = 0.5
@@ -18,11 +20,13 @@ DOUBTED_PACE = 0.5
 
 
 class FrontFrame:
-    """Keeps the tail of the lateness behind the front, where the front is the one known when the heartbeat was decided.
+    """Keeps the tail of the lateness behind the front, where the front is the one from which the heartbeat was chosen.
 
-    Between a decision and the rows that it judges the front usually moves on, so the lateness behind it is usually
-    negative, and the limit lies above the front. How far is learned, not extrapolated: a stream that pauses and resumes
-    shows rows just above the old front. Costs one tail and a few numbers.
+    If rows raise the heartbeat, that is the front after the batch before, and the heartbeat stays at or below it.
+
+    Otherwise it is the front known to the decision. Until the rows that it judges the front usually moves on, so the
+    lateness behind it is usually negative, and the limit lies above the front. How far is learned, not extrapolated: a
+    stream that pauses and resumes shows rows just above the old front. Costs one tail and a few numbers.
     """
 
     def __init__(self, reach: float) -> None:
@@ -30,6 +34,7 @@ class FrontFrame:
         self._decisions: deque[tuple[float, float]] = deque(maxlen=DECISIONS_REMEMBERED)
         self._batches = 0
         self._batch_rows = 0
+        self._follows_rows = False
 
     def decide_at(self, clock: float, front: float) -> None:
         """Note that a heartbeat is decided now, knowing this front."""
@@ -39,6 +44,7 @@ class FrontFrame:
         """Add the rows of a batch, measured from the front that was known to the decision that judged them."""
         self._batches += 1
         self._batch_rows = rows
+        self._follows_rows = batch.follows_rows
         # Before the first report rows are measured from their own arrivals, and no decision has judged them.
         if not self._decisions or (batch.reference is not None and batch.decided_at is None):
             return
@@ -52,26 +58,40 @@ class FrontFrame:
                 return front
         return self._decisions[0][1]
 
-    def limit(self, front: float, rate: float, margin: float, balance: float) -> float:
-        """The highest heartbeat at which at most the share ``rate`` of the rows is late; the front if nothing is known.
+    def behind(self, rate: float, margin: float, balance: float) -> float:
+        """How far behind the front at most the share ``rate`` of the rows is late; 0 if nothing is known.
 
-        ``margin`` is added while the rate is less than one remembered row.
+        ``margin`` is added while the rate is less than one remembered row. ``balance`` is the budget in rows.
         """
         tail = self._tail
         if not tail.rows:
-            return front
+            return 0.0
         affordable = rate * tail.rows
         behind = tail.above(affordable) if affordable >= 1.0 else tail.highest() + margin
-        doubted = balance < self._batch_rows * min(1.0, DOUBTED_BATCHES / self._batches)
-        return front - (behind * DOUBTED_PACE if doubted and behind < 0 else behind)
+        if self._follows_rows:
+            return max(behind, 0.0)
+        return behind * DOUBTED_PACE if behind < 0 and not self._affords(DOUBTED_BATCHES, balance) else behind
+
+    def trusts_rows(self, balance: float) -> bool:
+        """Whether rows may raise the heartbeat: the budget covers a batch after which the stream goes on elsewhere."""
+        return self._follows_rows and bool(self._tail.rows) and self._affords(CHANGED_BATCHES, balance)
+
+    def _affords(self, batches: float, balance: float) -> bool:
+        return balance >= self._batch_rows * min(1.0, batches / self._batches)
 
     def snapshot(self) -> dict[str, Any]:
         """The state as JSON."""
         decisions = [pair for pair in self._decisions if math.isfinite(pair[1])]
-        return {"tail": self._tail.snapshot(), "decisions": decisions, "batches": [self._batches, self._batch_rows]}
+        return {
+            "tail": self._tail.snapshot(),
+            "decisions": decisions,
+            "batches": [self._batches, self._batch_rows],
+            "follows_rows": self._follows_rows,
+        }
 
     def resume(self, snapshot: dict[str, Any]) -> None:
         """Restore the state from a snapshot."""
         self._tail.resume(snapshot["tail"])
         self._decisions.extend((float(clock), float(front)) for clock, front in snapshot["decisions"])
         self._batches, self._batch_rows = snapshot["batches"]
+        self._follows_rows = snapshot["follows_rows"]

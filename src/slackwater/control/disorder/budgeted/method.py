@@ -15,6 +15,7 @@ from slackwater.control.disorder.budgeted.tail import Tail
 from slackwater.control.disorder.cause import Cause
 from slackwater.control.disorder.protocol import UNKNOWN, Batch, Floats, from_json, to_json
 from slackwater.control.disorder.registry import register
+from slackwater.control.policy import Room
 from slackwater.promises import Completeness
 
 BEST_EFFORT_RATIO = 1e-4
@@ -45,7 +46,7 @@ CONFIRMING_ROWS = 30
 """This many consecutive rows beyond ``LEAP`` confirm it."""
 USUAL_WAITS = 100.0
 """The usual lateness is averaged over this many waits."""
-_FORMAT = 3
+_FORMAT = 4
 """The format of snapshots. From a snapshot of another format only the budget is resumed."""
 _NUMBERS = (
     *("_start", "_now", "_front", "_wait", "_usual", "_last", "_probe"),
@@ -63,7 +64,8 @@ class BudgetedQuantile:
     lateness behind the clock over two horizons, and behind the front over one. Each tail proposes a candidate
     heartbeat at the rate that the budget allows. Of those behind the clock the one with the lowest recent pinball loss
     counts. The heartbeat is the lower of that and the one behind the front: a pipeline that falls behind moves its
-    front, and a steady one has both in the same place.
+    front, and a steady one has both in the same place. Where the rows themselves raise the heartbeat, they are given
+    both distances, behind the clock and behind the front, instead of a heartbeat that is one batch older.
 
     With sources, the fronts of those that are behind or silent limit the heartbeat further.
 
@@ -83,6 +85,7 @@ class BudgetedQuantile:
         self.cause = Cause("starting")
         self.rising = UNKNOWN
         self.ceiling = math.inf
+        self.room: Room | None = None
         self._sources: SourceFronts | None = None
         self._new_sources: NewSourceBound | None = None
         self._tails: list[Tail] = []
@@ -232,13 +235,14 @@ class BudgetedQuantile:
         self._candidates = now - np.array(self._waits_for(rate))
         if len(self._losses) != len(self._candidates):
             self._losses = np.zeros(len(self._candidates))
-        by_clock, by_front = self._choose(), math.inf
+        by_clock, by_front, behind = self._choose(), math.inf, 0.0
         if self._front_frame is not None:
             self._front_frame.decide_at(now, self._front)
-            by_front = self._front_frame.limit(self._front, rate, self._margin(), self.budget.balance)
+            behind = self._front_frame.behind(rate, self._margin(), self.budget.balance)
+            by_front = self._front - behind
         self._wait = max(now - by_clock, 0.0)
         heartbeat = min(by_clock, by_front)
-        self.rising, self.ceiling = UNKNOWN, math.inf
+        self.rising, self.ceiling, self.room = UNKNOWN, math.inf, None
         self.cause = Cause("quantile" if by_clock <= by_front else "front-frame")
         if self.budget.balance < 0:
             self.cause = Cause("budget")
@@ -248,6 +252,8 @@ class BudgetedQuantile:
         self._new_sources = None
         limited = self._limit_by_sources(self._limit_after_stall(heartbeat, now), now)
         self.rising, self.ceiling = by_clock, by_front if limited >= heartbeat else limited
+        if self._front_frame is not None and self._front_frame.trusts_rows(self.budget.balance):
+            self.room = Room(self._wait, behind, math.inf if limited >= heartbeat else limited)
         self._last = max(self._last, limited)
         return limited
 
