@@ -36,7 +36,7 @@ def test_limit_is_where_the_rows_that_it_judges_begin(lag: int) -> None:
     frame, front = after_steady_batches(lag)
     first_judged = front + 10.0 * (lag - 1)
     assert front - frame.behind(rate=0.0, margin=0.0, balance=ROWS) == pytest.approx(first_judged, abs=0.2)
-    assert not frame.trusts_rows(ROWS)
+    assert not frame.goes_on(ROWS)
 
 
 def test_limit_stays_near_the_front_while_the_budget_does_not_cover_a_standstill() -> None:
@@ -56,9 +56,9 @@ def test_rows_raise_the_heartbeat_up_to_the_front_and_no_further() -> None:
 
 def test_rows_are_trusted_once_the_budget_covers_a_batch_after_a_break() -> None:
     frame, _ = after_steady_batches(lag=1, count=50, follows_rows=True)
-    assert frame.trusts_rows(ROWS / 50)
-    assert not frame.trusts_rows(ROWS / 51)
-    assert not FrontFrame(0.06).trusts_rows(ROWS)
+    assert frame.goes_on(ROWS / 50)
+    assert not frame.goes_on(ROWS / 51)
+    assert not FrontFrame(0.06).goes_on(ROWS)
 
 
 def test_nothing_learned_limits_the_heartbeat_to_the_front() -> None:
@@ -74,7 +74,7 @@ def test_snapshot_resumes_the_same_limit(follows_rows: bool) -> None:
     resumed.resume(json.loads(json.dumps(frame.snapshot())))
     following = batch(front, front + 10.0, front - 10.0)
     assert resumed.behind(0.01, 0.0, 50.0) == frame.behind(0.01, 0.0, 50.0)
-    assert resumed.trusts_rows(50.0) == frame.trusts_rows(50.0) == follows_rows
+    assert resumed.goes_on(50.0) == frame.goes_on(50.0) == follows_rows
     for each in (frame, resumed):
         each.learn(following, ROWS, front, 0.001)
     assert resumed.behind(0.01, 0.0, 50.0) == frame.behind(0.01, 0.0, 50.0)

@@ -346,8 +346,10 @@ class CompletenessTracker:
         if self._stream_ended:
             return self._text(STREAM_ENDED)
         policy = decision.policy(self._clock_reported_at_ms, reach_ms)
-        # While the clock is held back, arrivals are ahead of it.
-        self.policy = replace(policy, room=None) if policy is not None and self._arrival_clock.is_held else policy
+        if policy is not None and policy.room is not None and self._arrival_clock.is_held:
+            # Arrivals are ahead of the clock then.
+            policy = replace(policy, room=replace(policy.room, ceiling=decision.heartbeat))
+        self.policy = policy
         return self._text(decision.cause)
 
     def _text(self, cause: Cause) -> str:

@@ -72,8 +72,11 @@ class FrontFrame:
             return max(behind, 0.0)
         return behind * DOUBTED_PACE if behind < 0 and not self._affords(DOUBTED_BATCHES, balance) else behind
 
-    def trusts_rows(self, balance: float) -> bool:
-        """Whether rows may raise the heartbeat: the budget covers a batch after which the stream goes on elsewhere."""
+    def goes_on(self, balance: float) -> bool:
+        """Whether rows may raise the heartbeat above the one decided before they came.
+
+        That is so if the budget covers a batch after which the stream goes on elsewhere.
+        """
         return self._follows_rows and bool(self._tail.rows) and self._affords(CHANGED_BATCHES, balance)
 
     def _affords(self, batches: float, balance: float) -> bool:

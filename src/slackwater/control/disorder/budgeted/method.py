@@ -252,8 +252,9 @@ class BudgetedQuantile:
         self._new_sources = None
         limited = self._limit_by_sources(self._limit_after_stall(heartbeat, now), now)
         self.rising, self.ceiling = by_clock, by_front if limited >= heartbeat else limited
-        if self._front_frame is not None and self._front_frame.trusts_rows(self.budget.balance):
-            self.room = Room(self._wait, behind, math.inf if limited >= heartbeat else limited)
+        if self._front_frame is not None:
+            goes_on = limited >= heartbeat and self._front_frame.goes_on(self.budget.balance)
+            self.room = Room(self._wait, behind, math.inf if goes_on else limited)
         self._last = max(self._last, limited)
         return limited
 
