@@ -288,6 +288,12 @@ def a_second_query(spark: SparkSession, root: Path) -> None:
 
 
 @usage
+def filter_costs(spark: SparkSession, root: Path) -> None:
+    costs = sw.filter_costs(spark.range(2000), "id % 4 = 1")
+    assert costs.pass_ratio == 0.25 and 0 <= costs.first_up_to <= 1
+
+
+@usage
 def a_batch_used_twice(spark: SparkSession, root: Path) -> None:
     """A stateless foreachBatch that reads its batch twice is said in the ledger."""
     stream = put_all(spark, root)

@@ -367,7 +367,8 @@ def test_what_is_wrong_is_named_without_spark(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "broken.parquet").write_text("no Parquet")
     query, taken = put(tmp_path, PROMISED), tmp_path / "taken"
-    pd.DataFrame({"ts": pd.to_datetime(["2026-01-01"]), "arrived": 1}).to_parquet(tmp_path / "r.parquet")
+    row = {"ts": pd.to_datetime(["2026-01-01"]), "arrived": 1, "sensor": "a", "value": 1.0}
+    pd.DataFrame(row).to_parquet(tmp_path / "r.parquet")
     for options, condition in (
         (("--source", f"parquet:{folder}"), "not-parquet"),
         (("--source", f"replay:{folder}"), "not-parquet"),
@@ -393,7 +394,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
         assert is_unused(tmp_path / "out")
         done = invoke(
             *(run.command, put(tmp_path, PROMISED), "--source", f"json:{tmp_path / 'in'}", "--schema", SCHEMA),
-            *("--sink", f"parquet:{tmp_path / 'out'}"),
+            *("--sink", f"parquet:{tmp_path / 'out'}", "--seconds", "60"),
         )
     assert isinstance(done.exception, InvalidOption) and done.exception.condition == "folder-in-use"
     assert not list((tmp_path / "out").iterdir())
@@ -408,7 +409,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
         (PROMISED.replace("SUM(value)", "SUM(CAST(sensor AS INT))"), (), QueryFailed, "query-failed"),
         (QUERY.format("WATTR ts"), ("--late-sink", "json:late"), InvalidOption, "nothing-late"),
         (JOINED.replace("Places", "Nowhere"), (), QueryTextError, "unknown-table"),
-        (JOINED, ("--table", f"Places=parquet:{__file__}"), InvalidData, "unreadable-table"),
+        (JOINED, ("--table", f"Places=parquet:{__file__}"), InvalidData, "not-parquet"),
         (PROMISED, ("--sink", "delta:out"), InvalidOption, "unknown-sink"),
         (PROMISED, ("--sink", "kafka:topic"), InvalidOption, "wrong-address"),
         (PROMISED, ("--source", "json:nowhere"), InvalidData, "no-such-folder"),
