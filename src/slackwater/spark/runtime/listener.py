@@ -16,14 +16,13 @@ from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
-    StreamingQueryListener,
 )
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from slackwater.errors import PromiseConflict
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry
-from slackwater.spark.runtime.java_names import remember_java_names
 from slackwater.spark.runtime.progress import parse_ms
+from slackwater.spark.runtime.progress_events import JsonProgressListener
 from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.runtime.recorder import SeriesRecorder
 from slackwater.spark.runtime.starting import start_failure
@@ -34,7 +33,7 @@ Handler = TypeVar("Handler", bound=PromiseHandler[Any])
 Reports = dict[Kind, list[PromiseReport]]
 
 
-class PromiseListener(StreamingQueryListener):
+class PromiseListener(JsonProgressListener):
     """Dispatches the events of one Spark session to its handlers; knows no kind of promise.
 
     Spark calls it after a micro-batch has been committed. If a handler fails, the failure is logged and the query goes
@@ -166,7 +165,6 @@ def listener_of(spark: SparkSession) -> PromiseListener:
         listener = _LISTENERS.get(spark)
         if listener is None:
             listener = PromiseListener(spark)
-            remember_java_names(spark)
             streams = spark.streams
             streams.addListener(listener)
             atexit.register(_stop_listening, streams, listener)
