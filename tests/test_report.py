@@ -25,7 +25,7 @@ COMMITTED, IDLE = {"addBatch": 5, "triggerExecution": 9}, {"latestOffset": 2, "t
 
 def query_of(*progress: tuple[int, dict[str, int]]) -> StreamingQuery:
     made = [{"batchId": batch, "durationMs": durations} for batch, durations in progress]
-    return cast(StreamingQuery, SimpleNamespace(id="q", recentProgress=made))
+    return cast(StreamingQuery, SimpleNamespace(id="q", recentProgress=made, lastProgress=made[-1] if made else None))
 
 
 @pytest.fixture
@@ -38,6 +38,13 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_it_waits_for_a_committed_micro_batch(waited: list[Any]) -> None:
     with pytest.raises(UnknownName, match=r"\[no-promise\] query q"):
         report(query_of((6, COMMITTED), (7, COMMITTED), (8, IDLE)))
+    assert waited == [("q", 7)]
+
+
+def test_it_reads_one_report_of_a_busy_query(waited: list[Any]) -> None:
+    last = {"batchId": 7, "durationMs": COMMITTED}
+    with pytest.raises(UnknownName, match=r"\[no-promise\] query q"):
+        report(cast(StreamingQuery, SimpleNamespace(id="q", lastProgress=last)))
     assert waited == [("q", 7)]
 
 
