@@ -54,8 +54,10 @@ class ControlLines:
         """The line with one number more: when the micro-batch was planned, in microseconds."""
         if planned is None:
             return _text(ControlLine(), 0)
-        context: Any = self.spark.sparkContext
-        refuse_max_policy(context._jvm.org.apache.spark.sql.SparkSession.active().conf().get(WATERMARK_POLICY))
+        run = self._runs.get(planned.query_id)
+        if run is None or run.run_id != planned.run_id:
+            context: Any = self.spark.sparkContext
+            refuse_max_policy(context._jvm.org.apache.spark.sql.SparkSession.active().conf().get(WATERMARK_POLICY))
         return _text(self._line_for(planned), planned.at_us)
 
     def _line_for(self, planned: PlannedBatch) -> ControlLine:
