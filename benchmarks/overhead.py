@@ -4,9 +4,9 @@ The query: tumbling windows of 10 s, 100 keys, count/sum/max, RocksDB, over file
 per micro-batch, or over a Kafka topic of JSON values (``--sources kafka``), of a broker that is given (``--broker
 HOST:PORT``, with ``--package`` for the connector) or else started (`make kafka` downloads it). Plain query and promised
 queries run in one Spark session over the same rows and take turns of a few micro-batches (``turns.py``). A turn ends
-when the promise has made its decision. A promised turn and the plain turn of the same round are a pair. The first
-rounds warm Java up and do not count. The result is the median over the pairs of the ratio of the processor time of all
-processes: Java, the driver's Python and Python workers.
+when the listener has dealt with its last micro-batch. A promised turn and the plain turn of the same round are a pair.
+The first rounds warm Java up and do not count. The result is the median over the pairs of the ratio of the processor
+time of all processes: Java, the driver's Python and Python workers.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from rich.table import Table
 
 import slackwater as sw
 from slackwater.spark.command.session import local_session
+from slackwater.spark.runtime.listener import wait_for_batch
 from turns import Cost, Round, SteppedQuery, take_turns
 
 SCHEMA = "ts timestamp, arrived timestamp, key int, value double, note string"
@@ -49,11 +50,14 @@ _MOST_BATCHES_PER_TURN = 10
 
 
 def make_rows(spark: SparkSession, rows: int, files: int) -> DataFrame:
-    """Rows in arrival order: 50 000 per second until now, exponential lateness of 500 ms, about 150 bytes as JSON."""
-    start = time.time_ns() // 1000 - rows * 20
+    """Rows in arrival order, a file per second from now on, exponential lateness of 500 ms, about 150 bytes as JSON.
+
+    The trigger's clock moves on by a second per micro-batch, so rows arrive when they are read.
+    """
+    arrived_us = time.time_ns() // 1000 + (F.col("id") * (1e6 * files / rows)).cast("long")
     return spark.range(0, rows, 1, files).select(
-        F.timestamp_micros(start + F.col("id") * 20 + (F.log(F.rand(7)) * 500_000).cast("long")).alias("ts"),
-        F.timestamp_micros(start + F.col("id") * 20).alias("arrived"),
+        F.timestamp_micros(arrived_us + (F.log(F.rand(7)) * 500_000).cast("long")).alias("ts"),
+        F.timestamp_micros(arrived_us).alias("arrived"),
         (F.col("id") % 100).cast("int").alias("key"),
         F.rand(1).alias("value"),
         F.lit("a payload has a few more fields than one reads").alias("note"),
@@ -91,8 +95,8 @@ class MeasuredQuery(SteppedQuery):
 
     def take_turn(self, batches: int) -> None:
         super().take_turn(batches)
-        if self._promised:
-            sw.report(self.query)  # waits for the promise's decision
+        # The listener hears of the plain query too: what that costs must not fall into the next query's turn.
+        wait_for_batch(str(self.query.id), self._last_batch())
 
     def stop(self, rows: int) -> None:
         """Stop, after a check that the ledger accounts for every row."""
