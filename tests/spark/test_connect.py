@@ -26,6 +26,7 @@ USAGES = (
     "watch_and_serve_metrics",
     "what_the_server_does_not_see",
     "a_second_query",
+    "filter_costs",
     "a_batch_used_twice",
     "the_programs_of_the_readme",
 )

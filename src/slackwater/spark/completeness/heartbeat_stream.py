@@ -46,11 +46,18 @@ def under_heartbeat(
 ) -> DataFrame:
     """The events under a watermark that equals the heartbeat, whatever is done with them afterwards.
 
+    ``column`` is their event time and never null. With ``WATERMARK_TIME`` they raise the watermark themselves.
     ``state`` describes what the state above is made of, in the user's words; a checkpoint with another value is
     refused.
     """
-    walled = _walled(_heartbeats(spark, events, column, mailbox, state), name)
-    return walled.where(_no_row(column)).unionByName(events)
+    if WATERMARK_TIME not in events.columns:
+        walled = _walled(_heartbeats(spark, events, column, mailbox, state), name)
+        return walled.where(_no_row(column)).unionByName(events)
+    heartbeats = _heartbeat_rows(spark, events, WATERMARK_TIME, mailbox, state).alias(NO_CONTINUOUS_MODE)
+    both = heartbeats.unionByName(events).withWatermark(WATERMARK_TIME, "0 seconds")
+    # Spark moves no filter through one that is not deterministic, and does not move that one.
+    is_event = F.when(F.spark_partition_id() >= 0, F.col(quoted(column)).isNotNull())
+    return both.where(is_event).drop(WATERMARK_TIME).withMetadata(column, WATERMARKED)
 
 
 def with_heartbeat_rows(

@@ -58,10 +58,12 @@ def promised_events(
 def observed_events(spark: SparkSession, events: DataFrame, spec: CompletenessSpec, arrival: str | None) -> DataFrame:
     """The valid events without a watermark; their histogram is observed in every micro-batch.
 
-    Each row carries its event time and the heartbeat that judges it (``EVENT_US``, ``HEARTBEAT_US``).
+    Each row carries its event time and the heartbeat that judges it (``EVENT_US``, ``HEARTBEAT_US``). If rows can raise
+    the heartbeat, ``WATERMARK_TIME`` says how high.
     """
-    row = control_row(spark, spec.mailbox)
-    marked, metrics = marked_events(events, spec, arrival, row, keep_heartbeat=True)
+    row = control_row(spark, spec.mailbox, follows_rows=spec.follows_rows)
+    raises = spec.follows_rows
+    marked, metrics = marked_events(events, spec, arrival, row, keep_heartbeat=True, raises_watermark=raises)
     return _observed(marked, spec, row, metrics, keep_invalid=False)
 
 

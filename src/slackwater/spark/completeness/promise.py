@@ -48,7 +48,7 @@ def new_promise(
 
     ``counts_all``: the plan above leaves out no rows before they are counted.
     ``grid`` is where the windows of the query lie; None if that is not known.
-    ``follows_rows``: the plan above is that of ``promised_events``, in which rows can raise the heartbeat.
+    ``follows_rows``: Spark's watermark may be raised by the rows of the plan above, where the driver can be asked.
     """
     sources = [source] if isinstance(source, str) else list(source or [])
     require_stream(events, "events")

@@ -170,8 +170,8 @@ def run_plan(plan: Plan, events: DataFrame, options: QueryOptions, copies: Copie
     if plan.measure is Measure.NUMBER:
         events = events.withColumn(NUMBER_TIME, number_time(plan))
         arrival = NUMBER_TIME  # the highest number is the clock
-    rows_above = copies is None and (plan.kind is Kind.SESSION or plan.path is Path.ROWS)
-    promise = _promise(plan, events, arrival, options, follows_rows=rows_above)
+    aggregates_natively = plan.kind is Kind.SESSION or plan.path in (Path.ROWS, Path.NATIVE)
+    promise = _promise(plan, events, arrival, options, follows_rows=copies is None and aggregates_natively)
     if plan.window.heartbeat is not None:
         events = with_source_heartbeats(plan, events, promise.name)
     if copies is not None:
