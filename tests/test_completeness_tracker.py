@@ -226,7 +226,7 @@ def test_only_large_micro_batches_are_thinned() -> None:
         return decode_cells([(code, rows // 400) for code in range(900, 1300)], with_sources=False)
 
     assert of(2_000_000).can_be_sampled
-    assert not of(900_000).can_be_sampled, "too few rows"
+    assert not of(90_000).can_be_sampled, "too few rows"
 
 
 def test_a_source_that_is_behind_is_called_by_its_name_once_it_is_known() -> None:

@@ -5,7 +5,7 @@ where the next decision is made, 1.1 % wide at a second and 0.4 % at an hour (fo
 square roots cost less per row than a logarithm. Cells below zero are exactly the late rows. ``approx_top_k`` counts the
 cells; it is exact, because it has room for every possible cell.
 
-In very large micro-batches only one in sixteen of the rows far ahead of the heartbeat is counted in its cell (before
+In large micro-batches only one in sixteen of the rows far ahead of the heartbeat is counted in its cell (before
 the first heartbeat: of all valid rows). Late rows, invalid rows, rows near the heartbeat and the number of rows stay
 exact. A hash of the event time chooses the sample, so coarse event times (whole seconds, say) might be represented by
 few rows or none. Probes detect that: some rows are counted under a second hash instead of their cell. A micro-batch
@@ -35,9 +35,9 @@ _ENOUGH_PROBES = 40
 """Different probes that show some 60 or more different event times in the sample."""
 _FIRST_PROBE = INVALID_CELL + 1
 _MOST_CELLS = 2 * _CELLS_PER_SIDE + 1 + _PROBES
-_SAMPLE_ONE_IN = 16
+SAMPLE_ONE_IN = 16
 _PROBE_ONE_IN = 256
-_SAMPLE_FROM_ROWS = 1_000_000
+_SAMPLE_FROM_ROWS = 100_000
 _SOURCE_STRIDE = 4 * _CELLS_PER_SIDE
 _SOURCE_HASHES = 1 << 32
 _MOST_CELLS_WITH_SOURCES = 100_000
@@ -60,14 +60,18 @@ def cell_column(event_us: Column, margin_us: Column, valid: Column, sampled: Col
     signed = F.signum(margin_us.cast("double")) * root
     cell = F.floor(signed * float(_CELLS_PER_UNIT_WITH_SOURCES if sources else CELLS_PER_UNIT)).cast("int")
     if not sources:
-        hashed = F.hash(event_us)
-        skipped = hashed.bitwiseAND(_SAMPLE_ONE_IN - 1) != 0
+        hashed, skipped = F.hash(event_us), ~is_drawn(event_us)
         probed = hashed.bitwiseAND(_PROBE_ONE_IN - 1) == 0
         probe = F.shiftrightunsigned(hashed, 8).bitwiseAND(_PROBES - 1) + _FIRST_PROBE
         passed_over = F.when(sampled & skipped, F.lit(None).cast("int")).when(sampled & probed, probe)
         return passed_over.when(valid, cell).otherwise(INVALID_CELL)
     cell = F.when(valid, cell).otherwise(INVALID_CELL)
     return source_number(sources) * _SOURCE_STRIDE + cell.cast("bigint") + _CELLS_PER_SIDE
+
+
+def is_drawn(event_us: Column) -> Column:
+    """Whether a row is in the sample."""
+    return F.hash(event_us).bitwiseAND(SAMPLE_ONE_IN - 1) == 0
 
 
 def source_number(sources: list[str]) -> Column:

@@ -24,11 +24,11 @@ _MOST_CELLS = 1 << 14
 """Covers the distance between any two timestamps of Spark (years 1 to 9999)."""
 
 
-def lateness_column(event_us: Column, arrived_us: Column, valid: Column) -> Column:
-    """The cell of a row's lateness; null for an invalid row."""
+def lateness_column(event_us: Column, arrived_us: Column, counted: Column) -> Column:
+    """The cell of a row's lateness; null for a row that is not counted."""
     lateness = (arrived_us - event_us).cast("double")
     root = F.signum(lateness) * F.sqrt(F.sqrt(F.sqrt(F.abs(lateness))))
-    return F.when(valid, F.floor(root * float(_CELLS_PER_UNIT)).cast("int"))
+    return F.when(counted, F.floor(root * float(_CELLS_PER_UNIT)).cast("int"))
 
 
 def count_lateness(cell: Column) -> Column:

@@ -11,7 +11,7 @@ from slackwater.names import quoted
 from slackwater.spark.completeness.control_row import Control, control_row, known
 from slackwater.spark.completeness.handler import METRICS_PREFIX
 from slackwater.spark.completeness.heartbeat_stream import WATERMARKED, with_heartbeats
-from slackwater.spark.completeness.histogram import cell_column, count_cells, is_valid, named_sources
+from slackwater.spark.completeness.histogram import cell_column, count_cells, is_drawn, is_valid, named_sources
 from slackwater.spark.completeness.late_reason import late_reason
 from slackwater.spark.completeness.lateness import count_lateness, lateness_column
 from slackwater.spark.completeness.problem_rows import problem_row, sample_metrics, samples_rows
@@ -27,6 +27,7 @@ from slackwater.spark.worker.columns import (
     PROBLEM_ROW,
     WATERMARK_TIME,
 )
+from slackwater.spark.worker.control_line import NEVER_US
 from slackwater.spark.worker.heartbeat_source import BELOW_MS
 from slackwater.units import DAY_US, MS_US
 
@@ -104,7 +105,8 @@ def marked_events(
     cell = cell_column(event, margin, plausible & ~impossible, sampled, spec.sources)
     marked = marked.withColumns({CELL: cell, HEARTBEAT_US: known(control[Control.HEARTBEAT])})
     if arrival is not None and not spec.numeric_order:
-        marked = marked.withColumn(LATENESS, lateness_column(event, arrived, plausible & ~impossible))
+        counted = is_drawn(event) | (control[Control.SAMPLE_FROM] == NEVER_US)
+        marked = marked.withColumn(LATENESS, lateness_column(event, arrived, counted & plausible & ~impossible))
         metrics.append(count_lateness(F.col(LATENESS)).alias("lateness"))
     if raises_watermark:
         came = arrived if arrival is None else F.col(CLOCK_US)
@@ -146,9 +148,9 @@ def _allowed_watermark(event: Column, arrived: Column, possible: Column, control
 def _observed(
     marked: DataFrame, spec: CompletenessSpec, row: Column, metrics: list[Column], keep_invalid: bool
 ) -> DataFrame:
-    # An aggregate, since Spark asks for the metrics of a plan that it has not run when the file sink already has the
-    # micro-batch. A subquery outside an aggregate then fails the query, and again at each restart.
-    control = F.first(row).alias("control_us")
+    # Spark asks for the metrics of a plan that it has not run when the file sink already has the micro-batch. A
+    # subquery without a value then fails the query, and again at each restart. F.first would look at every row.
+    control = F.when(F.count(F.lit(1)) > 0, row).alias("control_us")
     observed = marked.observe(METRICS_PREFIX + spec.name, control, *metrics)
     if not keep_invalid:
         observed = observed.where(is_valid(F.col(CELL), spec.sources))
