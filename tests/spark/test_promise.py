@@ -145,10 +145,10 @@ def sampled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
         return {way: finished(query, stream, root / way, all_rows) for way, query in running.items()}
 
 
-def counts_by_cell(run: Run) -> list[int]:
+def counts_by_cell(run: Run, histogram: str = "cells") -> list[int]:
     """How many rows the histogram of each micro-batch counted."""
     observed = [m for p in run.progress for key, m in p["observedMetrics"].items() if key.startswith("slackwater:")]
-    return [sum(c["count"] for c in m["cells"] if c["item"] is not None) for m in observed if m["cells"]]
+    return [sum(c["count"] for c in m[histogram] if c["item"] is not None) for m in observed if m["cells"]]
 
 
 @pytest.mark.parametrize("way", NULLS_COUNTED_FROM)
@@ -159,6 +159,13 @@ def test_a_sampled_micro_batch_still_counts_late_and_invalid_rows_exactly(way: s
     assert late >= 10
     assert run.promise.ledger == Ledger(on_time=len(run.rows) - late, late=late, invalid=2 * SAMPLED_BATCHES)
     assert run.promise.kept, str(run.promise)
+
+
+@pytest.mark.parametrize("way", NULLS_COUNTED_FROM)
+def test_one_row_in_sixteen_tells_the_lateness_of_a_sampled_micro_batch(way: str, sampled: dict[str, Run]) -> None:
+    counted = [count for count in counts_by_cell(sampled[way], "lateness") if count != SAMPLED_PER_BATCH]
+    assert len(counted) > SAMPLED_BATCHES / 2
+    assert all(0.5 < 16 * count / SAMPLED_PER_BATCH < 2.0 for count in counted)
 
 
 def test_coarse_event_times_are_not_sampled(

@@ -12,7 +12,8 @@ from typing import Any
 from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgress
 
 from slackwater.spark.completeness.batches import BatchObservation, BatchOutcome
-from slackwater.spark.completeness.histogram import SAMPLE_ONE_IN, Cells, decode_cells
+from slackwater.spark.completeness.histogram import Cells, decode_cells
+from slackwater.spark.completeness.lateness import decode_lateness
 from slackwater.spark.completeness.problem_rows import problem_rows_of
 from slackwater.spark.completeness.recount_threads import RecountThreads
 from slackwater.spark.completeness.report import CompletenessReport, completeness_report_of
@@ -293,7 +294,7 @@ def _observation(
         chosen_at_ms=_known_ms(control.chosen_at_us),
         decided_at_ms=_known_ms(control.decided_at_us),
         began_ms=_ms(metrics.get("began_us")),
-        lateness=_lateness(metrics.get("lateness"), control),
+        lateness=decode_lateness(metrics.get("lateness"), sampled=control.sample_from_us != NEVER_US),
         clock_ms=reported_at_ms if clock_ms is None else clock_ms,
         cells=cells,
         reported_at_ms=reported_at_ms,
@@ -361,14 +362,6 @@ def _entry(
         )
 
     return SeriesEntry(about, spec.mailbox, point_after)
-
-
-def _lateness(counted: list[Any] | None, control: ControlLine) -> tuple[tuple[int | None, int], ...] | None:
-    """The rows by the cell of their lateness; in a sampled micro-batch each row drawn stands for many."""
-    if counted is None:
-        return None
-    each = 1 if control.sample_from_us == NEVER_US else SAMPLE_ONE_IN
-    return tuple((cell["item"], cell["count"] * each) for cell in counted)
 
 
 def _ms(us: int | None) -> float | None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from slackwater.spark.completeness.histogram import SAMPLE_ONE_IN
 from slackwater.units import MS_US
 from slackwater.watching.point import quantiles_of
 from slackwater.watching.series import RECENT_MS
@@ -34,6 +36,18 @@ def lateness_column(event_us: Column, arrived_us: Column, counted: Column) -> Co
 def count_lateness(cell: Column) -> Column:
     """The aggregate that counts the cells, as ``[(item, count), …]``. ``observe`` interprets it, some 30 ns per row."""
     return F.call_function("approx_top_k", cell, F.lit(_MOST_CELLS), F.lit(_MOST_CELLS))
+
+
+def decode_lateness(counted: Iterable[Any] | None, *, sampled: bool) -> tuple[tuple[int | None, int], ...] | None:
+    """Cells and rows from what ``count_lateness`` observed; a row drawn from a sampled micro-batch stands for many.
+
+    >>> decode_lateness([{"item": 7, "count": 2}], sampled=True)
+    ((7, 32),)
+    """
+    if counted is None:
+        return None
+    each = SAMPLE_ONE_IN if sampled else 1
+    return tuple((cell["item"], cell["count"] * each) for cell in counted)
 
 
 class LatenessHistory:
