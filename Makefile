@@ -2,6 +2,8 @@
 # Nothing is installed system-wide but by `make java` and `make browser`.
 PYTHON ?= python3
 TEXTS  ?= 100000
+# `make soak SOAK="--minutes 60 --seed 7"`: python -m tests.soak --help lists the options.
+SOAK   ?= --minutes 10
 # `make test SPARK=4.2` runs the tests on the newest Spark 4.2, in a virtual environment of its own.
 SPARK  ?=
 VENV   := .venv$(if $(SPARK),-$(SPARK))
@@ -17,7 +19,7 @@ export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VEN
 endif
 
 .PHONY: hadoop demo test test-all check fast spark lint types imports scan audit setup java browser kafka delta lock wheel clean \
-        bench-overhead bench-kafka bench-control-row bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz
+        bench-overhead bench-kafka bench-control-row bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz soak
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
 	@$(BIN)/slackwater demo
@@ -36,6 +38,9 @@ spark: setup         ## the tests on real Spark
 
 fuzz: $(READY)       ## a hundred thousand query texts, thousands of damaged files and hostile requests (make fuzz TEXTS=1000000 for more)
 	@SLACKWATER_FUZZ=$(TEXTS) $(PYTEST) tests/fuzz
+
+soak: setup          ## ten minutes of random kills, pauses and damaged files while promises are kept (make soak SOAK="--minutes 60 --seed 7")
+	@$(BIN)/python -m tests.soak $(SOAK)
 
 # The code is checked against the locked versions only.
 check: $(if $(SPARK),,lint types imports scan)  ## style, types, direction of imports, secrets and dependencies

@@ -7,6 +7,7 @@ were put: no code of the product and no Spark.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def check_heartbeats(log: CheckpointLog) -> Problems:
     problems = [] if numbers == list(range(len(numbers))) else ["a micro-batch is missing in the log"]
     for name in ("watermark_ms", "heartbeat_ms"):
         values = [value for n in numbers if (value := getattr(log.batches[n], name)) is not None]
-        backwards = [(a, b) for a, b in zip(values, values[1:], strict=False) if b < a]
+        backwards = [(a, b) for a, b in pairwise(values) if b < a]
         problems += [f"{name} went back from {a} to {b}" for a, b in backwards]
     return problems
 

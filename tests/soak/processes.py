@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -117,8 +118,6 @@ class Child:
 
     def limit_files(self, most_bytes: int) -> None:
         """Let the driver's Python process write no file longer than this, as a full disk does; -1 lifts it."""
-        import resource
-
         with suppress(ProcessLookupError):
             hard = resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE)[1]
             resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (most_bytes, hard))
@@ -140,7 +139,7 @@ class Child:
                 pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
                 entry["processes"] += 1
                 entry["rss_mb"] += pages * os.sysconf("SC_PAGE_SIZE") >> 20
-                entry["files"] += len(os.listdir(f"/proc/{pid}/fd"))
+                entry["files"] += sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
         return found
 
 

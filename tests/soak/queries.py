@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -46,7 +45,7 @@ def result(kind: str, spark: SparkSession, root: Path) -> DataFrame:
     return sw.sql(spark, {"panes": PANES, "per_row": PER_ROW}[kind], name=kind)
 
 
-def writer(kind: str, spark: SparkSession, root: Path) -> DataStreamWriter[Any]:
+def writer(kind: str, spark: SparkSession, root: Path) -> DataStreamWriter:
     """The query with its sink and its checkpoint, ready to be started."""
     made = result(kind, spark, root).writeStream.queryName(kind)
     made = made.option("checkpointLocation", str(root / "checkpoints" / kind))

@@ -108,14 +108,12 @@ class Soak:
 
     def run(self, steps: list[Step]) -> Iterator[Outcome]:
         """Take the steps, up to the first one after which something is wrong."""
-        ticks = micro_batches(_WARM_UP_TICKS + 2 * len(steps), warm_up=_WARM_UP_TICKS)
+        ticks = micro_batches(_WARM_UP_TICKS + 3 * len(steps), warm_up=_WARM_UP_TICKS)
         self.child.start()
         try:
             for step in steps:
                 began = time.monotonic()
-                self._put_ticks(ticks)
-                outcome = self._take(step)
-                self._put_ticks(ticks)
+                outcome = self._take(step, ticks)
                 outcome.took_s = time.monotonic() - began
                 yield outcome
                 if outcome.problems:
@@ -126,19 +124,20 @@ class Soak:
             self.scene.repair()
             self.child.kill()
 
-    def _put_ticks(self, ticks: list[list[dict[str, Any]]]) -> None:
+    def _put(self, act: str, ticks: list[list[dict[str, Any]]]) -> None:
+        self.source.act(act)
         if "standing" in self.kinds:
             # only its methods without Spark are used
             self._prices = self._prices or FileStream(None, self.root / "standing" / "in", PRICES)  # type: ignore[arg-type]
             self._prices.put(ticks[len(self.ticks)])
             self.ticks.append(ticks[len(self.ticks)])
 
-    def _take(self, step: Step) -> Outcome:
+    def _take(self, step: Step, ticks: list[list[dict[str, Any]]]) -> Outcome:
         fault, starts, failures = FAULTS[step.fault], self.child.starts, dict[str, list[str]]()
         self._excuse(fault)
         reports: dict[str, Any] = {}
         problems: Problems = []
-        self.source.act(step.before)
+        self._put(step.before, ticks)
         try:
             if not fault.ends:
                 self.child.ask()
@@ -149,7 +148,8 @@ class Soak:
                 self.child.ask()
             self._answer(failures)
             self.scene.repair()
-            self.source.act(step.after)
+            self._put(step.after, ticks)
+            self._put("calm", ticks)  # a report is that of the run before until this one has had a micro-batch
             self.child.ask()
             reports = self._answer(failures)
         except ChildHangs:
@@ -202,12 +202,11 @@ class Soak:
             return ["it gave no report"]
         log, ledger, inexact = self.logs[kind], report["ledger"], kind in self.may_be_inexact
         log.update()
-        last = max(log.batches)
+        published = self.published[kind].table(max(log.batches))
         if kind == "standing":
-            rows = sum(map(len, self.ticks))
-            return check_simple_ledger(ledger, rows) + check_answers(self.root, self.ticks, self.published[kind].table(last))
+            problems = check_simple_ledger(ledger, sum(map(len, self.ticks)))
+            return problems + check_answers(self.root, self.ticks, published)
         rows = self.source.table()
-        published = self.published[kind].table(last)
         if kind == "shed":
             return check_shed(ledger, rows, published, inexact)
         placed = judged(kind, rows, log)
