@@ -93,11 +93,15 @@ def _native(placed: pd.DataFrame, log: CheckpointLog, published: pd.DataFrame) -
 
 
 def _panes(placed: pd.DataFrame, log: CheckpointLog, published: pd.DataFrame) -> Problems:
-    """The windows on time and their late panes together are exact."""
+    """The windows on time and their late panes together are exact.
+
+    A late row comes out once the watermark has risen after it.
+    """
     on_time = published[~published["late"]]
     problems = ["a window was published twice"] if on_time.duplicated(["window_end", "sensor"]).any() else []
     found = published.assign(window_end=_ms(published["window_end"])).groupby(["window_end", "sensor"])
-    valid = placed[placed["valid"]]
+    watermarks = placed["batch"].map({n: batch.watermark_ms for n, batch in log.batches.items()})
+    valid = placed[placed["valid"] & (watermarks < log.last.watermark_ms)]
     first = valid["ts"] // _SLIDE_MS * _SLIDE_MS + _SLIDE_MS
     steps = range(0, _RANGE_MS, _SLIDE_MS)
     copies = pd.concat([valid.assign(window_end=first + step) for step in steps])

@@ -119,11 +119,15 @@ class CompletenessHandler(PromiseHandler[CompletenessSpec]):
         return list(found)
 
     def _trackers_before(self, query_id: str) -> Iterator[CompletenessTracker]:
-        """The promises of a query that has committed nothing in this run, as the run before left them."""
+        """The promises of a query that has committed nothing in this run, as the run before left them.
+
+        What that run committed and did not report is unreported until the first micro-batch of this one.
+        """
         for spec in self._specs.values():
             if snapshot := spec.mailbox.read_snapshot(query_id):
                 tracker = CompletenessTracker(spec, query_id, epoch="")
-                tracker.resume(snapshot, HeartbeatOffset(""), snapshot["batch"] + 1)
+                next_batch = max(snapshot["batch"] + 1, self._queries.next_batch(query_id))
+                tracker.resume(snapshot, HeartbeatOffset(""), next_batch)
                 yield tracker
 
     def _in_force(self, tracker: CompletenessTracker) -> bool:

@@ -35,6 +35,15 @@ class RunningQueries:
         except Exception:
             return None
 
+    def next_batch(self, query_id: str) -> int:
+        """The number of the first micro-batch that is not committed; 0 where Spark does not say (Spark Connect)."""
+        try:
+            query: Any = self._streams.get(query_id)
+            latest = query._jsq.streamingQuery().commitLog().getLatestBatchId()
+            return 0 if latest.isEmpty() else int(latest.get()) + 1
+        except Exception:
+            return 0
+
     def real_time_plan(self, query_id: str) -> str:
         """The plan of a query in real-time mode; empty for any other, and where Spark does not say (Spark Connect)."""
         try:

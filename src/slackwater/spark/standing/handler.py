@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from slackwater.kernel.standing.shard_counts import ShardCounts
 from slackwater.kernel.standing.weights import stream_name
 from slackwater.spark.runtime.handler import PromiseHandler, PromiseReport, SeriesEntry, SeriesOf
 from slackwater.spark.runtime.progress import committed_ms, duration_s, query_name, state_rows
+from slackwater.spark.runtime.queries import RunningQueries
 from slackwater.spark.standing.report import PrecisionReport
 from slackwater.spark.worker.columns import SHARD_COUNTS
 from slackwater.spark.worker.mailbox import Mailbox
@@ -56,7 +58,15 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
     kind = "precision"
     metrics_prefix = STANDING_PREFIX
 
+    def __init__(self, queries: RunningQueries, lock: AbstractContextManager[Any]) -> None:
+        super().__init__(queries, lock)
+        self._beginning: set[str] = set()
+
+    def on_started(self, query_id: str) -> None:
+        self._beginning.add(query_id)
+
     def on_progress(self, progress: StreamingQueryProgress) -> list[SeriesEntry]:
+        self._beginning.discard(str(progress.id))
         entries = []
         for spec, metrics in self._observed(progress):
             # A shard that got neither a row nor a tick reports no counts.
@@ -68,12 +78,19 @@ class PrecisionHandler(PromiseHandler[PrecisionSpec]):
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
         found = (series_of(spec.name, spec.mailbox) for spec in self._specs.values())
         mine = [series for series in found if series is not None and series.about.kind == self.kind]
-        return [PrecisionReport(series) for series in mine]
+        # What the run before committed and did not report is in the state, and the first micro-batch brings it.
+        next_batch = self._queries.next_batch(query_id) if query_id in self._beginning else 0
+        return [PrecisionReport(series, _missed(series.last, next_batch)) for series in mine]
 
 
 def _values(row: Row | dict[str, Any]) -> dict[str, Any]:
     """The fields of a nested row, which is a dict in a progress event of Spark Connect."""
     return dict(row) if isinstance(row, dict) else row.asDict()
+
+
+def _missed(last: Point | None, next_batch: int) -> int:
+    """How many micro-batches there were between the last one in the history and the next one."""
+    return max(0, next_batch - 1 - (-1 if last is None else last.batch))
 
 
 def _entry(
@@ -92,8 +109,7 @@ def _entry(
 
     def point_after(last: Point | None) -> Point:
         before = (last.precision if last is not None else None) or PrecisionCounts()
-        missed = progress.batchId - 1 - (-1 if last is None else last.batch)
-        counts = before.after(total, whole=len(shards) == spec.shards, missed=max(0, missed))
+        counts = before.after(total, whole=len(shards) == spec.shards, missed=_missed(last, progress.batchId))
         return Point(
             at_ms=committed_ms(progress),
             batch=progress.batchId,

@@ -19,9 +19,13 @@ _TOO_FEW = "too few to tell"
 
 @dataclass(frozen=True, slots=True)
 class PrecisionReport:
-    """One precision promise and how it has been kept so far."""
+    """One precision promise and how it has been kept so far.
+
+    ``missed`` micro-batches were committed after the last one of the series.
+    """
 
     series: Series
+    missed: int = 0
 
     @property
     def name(self) -> str:
@@ -31,7 +35,7 @@ class PrecisionReport:
     @property
     def ledger(self) -> Ledger:
         """The rows by what became of them: used rows are on time, rows out of order are late."""
-        return self.counts.ledger
+        return self.counts.ledger + Ledger(unreported_batches=self.missed)
 
     @property
     def counts(self) -> PrecisionCounts:

@@ -166,7 +166,7 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         for spec in self._specs.values():
             if (query_id, spec.name) not in self._trackers and (snapshot := spec.mailbox.read_snapshot(query_id)):
                 tracker = TimelinessTracker(spec, query_id)
-                tracker.resume(snapshot, snapshot["batch"] + 1)
+                tracker.resume(snapshot, max(snapshot["batch"] + 1, self._queries.next_batch(query_id)))
                 yield tracker
 
     def _trackers_of(self, query_id: str) -> list[TimelinessTracker]:
