@@ -66,7 +66,7 @@ def test_shed_rows_are_neither_repeated_nor_lost(rows: pd.DataFrame) -> None:
 
 
 def test_a_result_that_is_missing_is_found(rows: pd.DataFrame) -> None:
-    log = logged(0, 0, NOW_S * 1000 + 60_000)
+    log = logged(0, 0, 0, NOW_S * 1000 + 60_000)
     placed = judged("panes", rows, log)
     valid = placed[placed["valid"]]
     parts = [valid.assign(end=valid["ts"] // 2000 * 2000 + slide) for slide in (2000, 4000, 6000)]
