@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -16,6 +17,7 @@ from tests.soak.run import Outcome, Soak, draw_steps
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the processes of the queries must not stay behind
     options = _options()
     ends = time.monotonic() + options.minutes * 60
     seed, seeds, found = options.seed, list[dict[str, Any]](), 0

@@ -55,3 +55,27 @@ def test_a_query_goes_on_with_damaged_files(spark: SparkSession, tmp_path: Path,
     assert (delay.ledger.input, delay.ledger.on_time) == (3 * 500, len(since))
     assert delay.ledger.unreported_batches > 0
     assert promise.ledger.input == len(out), "the ledger of completeness is in the checkpoint"
+
+
+def test_a_report_while_the_folder_cannot_be_read(spark: SparkSession, tmp_path: Path) -> None:
+    """The folder is away for one micro-batch: the report says what the driver knows, and then all is counted."""
+    stream, location, away = FileStream(spark, tmp_path / "in"), tmp_path / "promises", tmp_path / "away"
+    law = sw.Law("test-scripted", ratios=(0.5,))
+    # another query's promise, of which the driver knows only what its files say
+    sw.with_max_delay(stream.read_stream(), "1 hour", name="another", law=law, location=str(location))
+    query = start(
+        sw.with_max_delay(stream.read_stream(), "1 hour", name="away", law=law, location=str(location)), tmp_path
+    )
+    for batch in range(3):
+        if batch == 1:
+            location.rename(away)
+            location.touch()
+        if batch == 2:
+            location.unlink()
+            away.rename(location)
+        stream.put(numbered(batch))
+        settle(query)
+        ledger = sw.report(query).ledger
+        assert ledger.exact and ledger.input == (batch + 1) * 500
+    query.stop()
+    assert ledger.on_time == collected(spark, tmp_path).count()

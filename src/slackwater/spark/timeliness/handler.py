@@ -149,11 +149,10 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         with self._lock:
             if name is not None:
                 return [self._specs[name]] if name in self._specs else []
-            trackers = [*self._trackers_of(query_id), *self._trackers_before(query_id)]
-            return [tracker.spec for tracker in trackers]
+            return [tracker.spec for tracker in self._reported(query_id)]
 
     def reports(self, query_id: str, series_of: SeriesOf) -> list[PromiseReport]:
-        trackers = [*self._trackers_of(query_id), *self._trackers_before(query_id)]
+        trackers = self._reported(query_id)
         for tracker in trackers:
             self._read_target(tracker)
         found: list[TimelinessReport] = [
@@ -161,10 +160,17 @@ class TimelinessHandler(PromiseHandler[TimelinessSpec]):
         ]
         return list(found)
 
-    def _trackers_before(self, query_id: str) -> Iterator[TimelinessTracker]:
-        """The promises of a query that has committed nothing in this process, as the run before left them."""
+    def _reported(self, query_id: str) -> list[TimelinessTracker]:
+        """The promises of a query: as the run before left them, if this one has committed nothing."""
+        begins, known = query_id in self._beginning, self._trackers_of(query_id)
+        names = set() if begins else {tracker.spec.name for tracker in known}
+        before = list(self._trackers_before(query_id, names))
+        return before or known if begins else [*known, *before]
+
+    def _trackers_before(self, query_id: str, known: set[str]) -> Iterator[TimelinessTracker]:
+        """The other promises of a query by their snapshots; what was committed after those is unreported."""
         for spec in self._specs.values():
-            if (query_id, spec.name) not in self._trackers and (snapshot := spec.mailbox.read_snapshot(query_id)):
+            if spec.name not in known and (snapshot := spec.mailbox.read_snapshot(query_id)):
                 tracker = TimelinessTracker(spec, query_id)
                 tracker.resume(snapshot, max(snapshot["batch"] + 1, self._queries.next_batch(query_id)))
                 yield tracker

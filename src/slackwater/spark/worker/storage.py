@@ -24,7 +24,7 @@ class Storage(Protocol):
         """The folder on this machine's file systems; None if it is elsewhere."""
 
     def read(self, name: str) -> str | None:
-        """The newest whole text that was written under a name; None if there is none."""
+        """The newest whole text that was written under a name; None if there is none or the folder cannot be read."""
 
     def write(self, name: str, text: str) -> None:
         """Keep a text under a name. A reader sees this text or an earlier one, never a part."""
@@ -53,7 +53,7 @@ class LocalStorage:
     def read(self, name: str) -> str | None:
         try:
             return (self.folder / name).read_text(errors="replace")
-        except FileNotFoundError:
+        except OSError:
             return None
 
     def write(self, name: str, text: str) -> None:
