@@ -145,8 +145,7 @@ class PromiseHandler(ABC, Generic[Spec]):
         """A report for each promise of the query, also before the first micro-batch of a run that goes on."""
 
     def _observed(self, progress: StreamingQueryProgress) -> Iterator[tuple[Spec, dict[str, Any]]]:
-        """The promises whose metrics are in the progress event, with those metrics."""
-        for key, metrics in progress.observedMetrics.items():
-            prefix, name = key[: len(self.metrics_prefix)], key[len(self.metrics_prefix) :]
-            if prefix == self.metrics_prefix and name in self._specs:
-                yield self._specs[name], metrics.asDict()
+        """The promises whose metrics are in the progress event, with those metrics, in the order they were made."""
+        for name, spec in self._specs.items():
+            if (metrics := progress.observedMetrics.get(self.metrics_prefix + name)) is not None:
+                yield spec, metrics.asDict()
