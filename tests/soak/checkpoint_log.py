@@ -14,7 +14,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class LoggedBatch:
-    """A committed micro-batch. ``heartbeat_ms`` is the one that it read, which judges the next one."""
+    """A committed micro-batch: the watermark that was in force, and the heartbeat that it read."""
 
     watermark_ms: int
     heartbeat_ms: int | None
@@ -54,13 +54,16 @@ class CheckpointLog:
         found["batch"] = np.array(numbers)[positions[positions < len(numbers)]]
         return found
 
-    def heartbeats_in_force(self) -> pd.Series[float]:
-        """The heartbeat that judges each micro-batch; NaN without one."""
-        before: dict[int, float] = {}
-        for number in self.batches:
-            read = self.batches[number - 1].heartbeat_ms if number - 1 in self.batches else None
-            before[number] = np.nan if read is None else read
-        return pd.Series(before, dtype=float)
+    def heartbeats_in_force(self, *, follows_rows: bool) -> pd.Series[float]:
+        """The heartbeat that judges each micro-batch; NaN without one.
+
+        Where it follows rows it is Spark's watermark, else what the micro-batch before read from the heartbeat stream.
+        """
+        if follows_rows:
+            watermarks = {number: batch.watermark_ms for number, batch in self.batches.items()}
+            return pd.Series({n: ms + 1 if ms else np.nan for n, ms in watermarks.items()}, dtype=float)
+        read = {number: batch.heartbeat_ms for number, batch in self.batches.items()}
+        return pd.Series({n: read.get(n - 1) for n in read}, dtype=float)
 
     def _sources(self) -> Path:
         """The log of the file source: the only source that writes one."""

@@ -24,9 +24,10 @@ def judged(kind: str, rows: pd.DataFrame, log: CheckpointLog) -> pd.DataFrame:
     """The rows that were read, with ``valid`` and ``late`` as the heartbeat in Spark's log judges them."""
     placed = log.place(rows)
     arrived = placed["arrived"].where(placed["arrived"].notna(), placed["put"]) if kind != "native" else placed["put"]
+    in_force = log.heartbeats_in_force(follows_rows=kind != "per_row")
     ts = placed["ts"]
     placed["valid"] = ts.notna() & ~((ts >= 0) & (ts < _DAY_MS)) & (ts <= arrived + _DAY_MS)
-    placed["late"] = placed["valid"] & (ts < placed["batch"].map(log.heartbeats_in_force()))
+    placed["late"] = placed["valid"] & (ts < placed["batch"].map(in_force))
     return placed
 
 

@@ -29,7 +29,7 @@ def rows(tmp_path: Path) -> pd.DataFrame:
 
 
 def logged(*watermarks_ms: float) -> CheckpointLog:
-    """A log with a file in each micro-batch, of which each judges the next one."""
+    """A log with a file in each micro-batch, under these watermarks."""
     batches = {
         number: LoggedBatch(int(ms), int(ms) + 1 if ms else None, number) for number, ms in enumerate(watermarks_ms)
     }
@@ -45,7 +45,7 @@ def test_a_heartbeat_that_goes_back_is_found() -> None:
 
 
 def test_a_ledger_that_is_wrong_is_found(rows: pd.DataFrame) -> None:
-    placed = judged("panes", rows, logged(0, NOW_S * 1000 - 1000, NOW_S * 1000))
+    placed = judged("panes", rows, logged(0, NOW_S * 1000 - 3000, NOW_S * 1000 - 1000))
     late, invalid = int(placed["late"].sum()), int((~placed["valid"]).sum())
     right: dict[str, Any] = EXACT | {"on_time": len(rows) - late - invalid, "late": late, "invalid": invalid}
     assert invalid == 4 and late > 10
