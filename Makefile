@@ -19,7 +19,7 @@ export JAVA_HOME = $(shell [ ! -e $(VENV)/java/runtime ] || echo $(abspath $(VEN
 endif
 
 .PHONY: hadoop demo test test-all check fast spark lint types imports scan audit setup java browser kafka delta lock wheel clean \
-        bench-overhead bench-kafka bench-control-row bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page docs plots notebook page-pictures demo-screen fuzz soak
+        bench-overhead bench-kafka bench-control-row bench-freshness bench-disorder bench-windows bench-equality bench-queries bench-shedding bench-standing bench-page bench-load docs plots notebook page-pictures demo-screen fuzz soak
 
 demo: setup          ## a real Spark query keeps DRATIO 1% next to two guesses (three minutes)
 	@$(BIN)/slackwater demo
@@ -155,6 +155,14 @@ bench-page: setup browser  ## what the live page weighs, and what its server cos
 
 bench-shedding: setup  ## overload a query on Spark, law by law
 	@$(BIN)/python benchmarks/shedding.py
+
+bench-load: setup    ## half a day's stream at saturation, 10 000 sources, a million keys, micro-batches of one row (half an hour)
+	@mkdir -p bench-results
+	@$(BIN)/python benchmarks/load.py day --batches 720 --json bench-results/load-day.json
+	@$(BIN)/python benchmarks/load.py sources --json bench-results/load-sources.json
+	@$(BIN)/python benchmarks/load.py keys --rows 1000000 --warm-up 4 --batches 6 --json bench-results/load-keys.json
+	@$(BIN)/python benchmarks/load.py one --json bench-results/load-one.json
+	@$(BIN)/python benchmarks/load_plot.py bench-results/load-day.json docs/images/load-day.png
 
 clean:
 	rm -rf .venv .venv-* dist .pytest_cache .mypy_cache .ruff_cache
