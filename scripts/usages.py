@@ -18,6 +18,7 @@ TESTS = (
     "spark/test_recount",
     "spark/test_cluster",
     "spark/test_cluster_killed",
+    "soak/test_checks",
     "spark/test_bare_executors",
     "spark/test_object_stores",
     "kafka/test_promise",

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.usages import usage
 from tests.soak.checkpoint_log import CheckpointLog, LoggedBatch
 from tests.soak.checks import check_heartbeats, check_ledger, check_results, check_shed, judged
 from tests.soak.faults import FAULTS
@@ -86,6 +87,11 @@ def test_a_seed_draws_the_same_steps_and_all_kinds_of_them() -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
+@usage(
+    "kills of the driver and of a heartbeat's process, a full disk, an older snapshot, a pause, under five kinds of "
+    "queries (`make soak` draws more of them)",
+    "right: results equal a batch job's, each once; a ledger that lacks rows says so",
+)
 def test_a_short_soak(tmp_path: Path) -> None:
     faults = ("none", "none", "none", "kill-heartbeat", "full-disk", "older-snapshot-kill", "restart", "pause-all")
     steps = [Step(number, "heavy-tail", fault, "bad-times") for number, fault in enumerate(faults)]
