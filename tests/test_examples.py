@@ -33,6 +33,7 @@ def test_every_example_is_tested_and_documented() -> None:
     assert all(f"`{path.name}`" in page for path in (*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.ipynb")))
 
 
+@pytest.mark.spark
 @pytest.mark.full
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     ran = load_script("notebook").run_notebook(EXAMPLES / "try_a_promise.ipynb", tmp_path)
@@ -41,13 +42,17 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     assert re.search(r"budgeted-quantile +0\.00\d+ +True", table) and re.search(
         r"ring-quantile +0\.01\d+ +False", table
     )
+    report = next(
+        html for output in outputs if "peaks: readings" in (html := output.get("data", {}).get("text/html", ""))
+    )
+    assert "DRATIO 1% by budgeted-quantile" in report and "KEPT" in report
 
 
 def test_the_notebook_stores_its_outputs_and_plots() -> None:
     cells = json.loads((EXAMPLES / "try_a_promise.ipynb").read_text())["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     outputs = [output for cell in code for output in cell["outputs"]]
-    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 4
     assert all(cell["execution_count"] for cell in code)
     assert not any(output["output_type"] == "error" for output in outputs)
 

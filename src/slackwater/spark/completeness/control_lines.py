@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from slackwater.spark.completeness.fresh_offers import FreshOffers
 from slackwater.spark.runtime.checks import WATERMARK_POLICY, refuse_max_policy
 from slackwater.spark.runtime.driver_lines import PlannedBatch
 from slackwater.spark.worker.control_line import WIDTH, ControlLine
@@ -17,9 +17,6 @@ from slackwater.spark.worker.heartbeat_offset import HeartbeatOffset
 from slackwater.spark.worker.heartbeat_source import BELOW_MS
 from slackwater.spark.worker.mailbox import Mailbox, Offer
 from slackwater.units import MS_US
-
-_LONGEST_WAIT_S = 0.1
-_POLL_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,10 @@ class ControlLines:
     mailbox: Mailbox
     follows_rows: bool = False
     _runs: dict[str, _Run] = field(default_factory=dict)
-    _missed: dict[str, int] = field(default_factory=dict)
+    _offers: FreshOffers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._offers = FreshOffers(self.mailbox)
 
     def text_for(self, planned: PlannedBatch | None) -> str:
         """The line with one number more: when the micro-batch was planned, in microseconds."""
@@ -64,7 +64,7 @@ class ControlLines:
         run = self._runs.get(planned.query_id)
         if run is not None and run.run_id == planned.run_id:
             if run.is_only:
-                return self._following(planned, self._reported(run.epoch, planned.batch - 1))
+                return self._following(planned, self._offers.after(run.epoch, planned.batch - 1))
             line = self.mailbox.control.read(run.epoch)
             if line is not None:
                 return line
@@ -89,30 +89,12 @@ class ControlLines:
         clock_ms = math.floor(offer.policy.clock_at(planned.at_us / MS_US))
         return ControlLine.for_batch(heartbeat_ms, clock_ms, offer.sample_cells).in_room(offer.policy.room)
 
-    def _reported(self, epoch: str, batch: int) -> Offer | None:
-        """The offer made from the report of a micro-batch, or the newest one if that stays out for too long.
-
-        After a report that stayed out, nothing is waited for until another one has come.
-        """
-        offer = self.mailbox.read_offer(epoch)
-        until_s = time.monotonic() + _LONGEST_WAIT_S
-        while _batch(offer) < batch and self._missed.get(epoch) != _batch(offer) and time.monotonic() < until_s:
-            time.sleep(_POLL_S)
-            offer = self.mailbox.read_offer(epoch)
-        if _batch(offer) < batch:
-            self._missed[epoch] = _batch(offer)
-        return offer
-
     def _epoch_among(self, offsets: list[HeartbeatOffset]) -> str | None:
         """The epoch under which the query has this promise; offsets of earlier versions do not name their promise."""
         mine = [offset for offset in offsets if offset.promise == self.mailbox.promise]
         mine = mine or [offset for offset in offsets if self.mailbox.control.has(offset.epoch)]
         mine = mine or (offsets if len(offsets) == 1 else [])
         return mine[0].epoch if mine else None
-
-
-def _batch(offer: Offer | None) -> int:
-    return -1 if offer is None else int(offer.state["batch"])
 
 
 def _planned(spark: SparkSession, query_id: str, batch: int) -> Any:
