@@ -69,6 +69,22 @@ def test_windows_of_a_text_follow_rows_that_its_conditions_remove(
     assert sum(counts[end] - n for end, n in seen.items()) <= ledger.late * 2
 
 
+def test_no_condition_keeps_rows_and_heartbeats_from_raising_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    """Were a condition moved below the watermark, it would remove them all: heartbeat rows have no value."""
+    stream = FileStream(spark, tmp_path / "in")
+    sw.stream("Sensors", stream.read_stream(), event_time="ts")
+    text = """SELECT sensor, COUNT(*) AS n FROM Sensors [RANGE 4 seconds SLIDE 4 seconds ARRIVAL arrived DRATIO 5%]
+        WHERE value < 0 GROUP BY sensor"""
+    query = played(sw.sql(spark, text, name="nothing"), stream, tmp_path)
+    heartbeat, last = promise_of(query).heartbeat, query.recentProgress[-1]
+    lines = lines_of(query, "nothing")
+    query.stop()
+    assert heartbeat is not None
+    assert watermark_ms(last) == round(heartbeat.timestamp() * 1000) - BELOW_MS, "the last decision is in force"
+    raised = [progress["batchId"] for progress, line in lines if line.heartbeat_us > UNKNOWN_US]
+    assert len(raised) > 5
+
+
 @pytest.mark.parametrize("promises", [1, 2])
 def test_rows_raise_the_heartbeat_of_a_query_with_one_promise(
     spark: SparkSession, tmp_path: Path, promises: int
