@@ -37,8 +37,9 @@ class Keeping(JsonProgressListener):
 @pytest.fixture
 def java_event(spark: SparkSession, tmp_path: Path) -> Any:
     """The event of a micro-batch with state, a watermark and observed metrics, as Spark hands it out."""
-    events = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
-    observed = events.observe("one", F.count(F.lit(1)).alias("rows"), F.expr("approx_top_k(value % 3)").alias("cells"))
+    events = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2000).load()
+    cells = F.expr("approx_top_k(value % 1000, 1000, 4096)").alias("cells")
+    observed = events.observe("one", F.count(F.lit(1)).alias("rows"), cells)
     counted = observed.observe("two", F.max(F.lit("ü")).alias("text"), F.min(F.lit(None)).alias("nothing"))
     counted = counted.withWatermark("timestamp", "1 second").groupBy(F.window("timestamp", "1 second")).count()
     writer = counted.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
@@ -60,24 +61,22 @@ def test_json_says_what_pyspark_reads(java_event: Any) -> None:
         assert (mine.startOffset, other.startOffset) == ("null", "None"), "the query has just begun"
     as_read = {name: row.asDict(recursive=True) for name, row in theirs.observedMetrics.items()}
     assert {name: row.asDict() for name, row in ours.observedMetrics.items()} == as_read
-    assert as_read["one"]["rows"] == 10 and as_read["two"]["text"] == "ü"
+    assert len(as_read["one"]["cells"]) == 1000
+    assert as_read["one"]["rows"] == 2000 and as_read["two"]["text"] == "ü"
 
 
 def test_an_event_that_json_cannot_hold_is_read_by_pyspark(java_event: Any) -> None:
     progress = java_event.progress()
 
-    class Broken:
-        """The same event, whose JSON lacks every field."""
-
-        def json(self) -> str:
-            return "{}"
+    class NoJson:
+        """The same event, as something that has no text in Java."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(progress, name)
 
-    read = progress_event(SimpleNamespace(progress=Broken)).progress
+    read = progress_event(SimpleNamespace(progress=NoJson)).progress
     assert read.batchId == progress.batchId()
-    assert read.observedMetrics["one"]["rows"] == 10
+    assert read.observedMetrics["one"]["rows"] == 2000
 
 
 def test_spark_calls_the_reader_of_json(spark: SparkSession, tmp_path: Path) -> None:

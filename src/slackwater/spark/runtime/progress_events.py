@@ -1,4 +1,4 @@
-"""Reads a progress event as JSON, in one call.
+"""Reads a progress event as JSON, in a few calls.
 
 PySpark reads it through Py4J: a call per field, several per entry of a map, and pickle for the observed metrics.
 """
@@ -13,6 +13,8 @@ from pyspark import SparkContext
 from pyspark.sql.streaming.listener import JStreamingQueryListener, QueryProgressEvent, StreamingQueryListener
 
 _OFFSETS = ("startOffset", "endOffset", "latestOffset")
+_PIECE = 7_000
+"""Characters that Py4J writes at once."""
 
 
 class JsonProgressListener(StreamingQueryListener):
@@ -46,13 +48,21 @@ def progress_event(java_event: Any) -> QueryProgressEvent:
     Where JSON lacks a field (a rate that is not a number, say), PySpark reads the event.
     """
     try:
-        progress = json.loads(java_event.progress().json())
+        progress = json.loads(_text_of(java_event.progress()))
         for source in progress["sources"]:
             # Spark puts an offset that is JSON into the event as it is; not every PySpark makes it a text again.
             source |= {key: _as_text(source.get(key)) for key in _OFFSETS}
         return QueryProgressEvent.fromJson({"progress": progress})
     except Exception:
         return QueryProgressEvent.fromJObject(java_event)
+
+
+def _text_of(java_progress: Any) -> str:
+    """The event as JSON, in pieces. Py4J writes 8 KB at once, and waits 40 ms before it writes the rest of a text."""
+    jvm: Any = SparkContext._jvm
+    text = jvm.java.lang.StringBuilder().append(java_progress)  # its toString is JSON
+    length = text.length()
+    return "".join(text.substring(at, min(at + _PIECE, length)) for at in range(0, length, _PIECE))
 
 
 def _as_text(offset: Any) -> str:
