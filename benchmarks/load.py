@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -164,25 +165,24 @@ def day(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _growth(samples: list[Sample]) -> dict[str, float]:
-    """The median of the last quarter over that of the second one."""
+def _growth(samples: list[Sample]) -> dict[str, tuple[float, float]]:
+    """Medians of the second quarter and of the last one."""
     quarter = max(1, len(samples) // 4)
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
     figures: dict[str, Callable[[Sample], float]] = {
-        "processor time per micro-batch": lambda s: s.processor_ms,
-        "duration of a micro-batch": lambda s: s.duration_ms,
-        "live heap": lambda s: s.live_heap_mb,
-        "memory of the driver's Python": lambda s: s.rss_mb["driver"],
-        "memory of the heartbeat's process": lambda s: s.rss_mb["heartbeat"],
-        "memory of Java": lambda s: s.rss_mb["jvm"],
+        "processor time of a micro-batch (ms)": lambda s: s.processor_ms,
+        "duration of a micro-batch (ms)": lambda s: s.duration_ms,
+        "live heap of Java (MB)": lambda s: s.live_heap_mb,
+        "memory of Java (MB)": lambda s: s.rss_mb["jvm"],
+        "memory of the driver's Python (MB)": lambda s: s.rss_mb["driver"],
+        "memory of the heartbeat's process (MB)": lambda s: s.rss_mb["heartbeat"],
         "open files": lambda s: sum(s.open_files.values()),
-        "bytes of the checkpoint": lambda s: s.checkpoint_kb,
+        "checkpoint (KB)": lambda s: s.checkpoint_kb,
         "files of the checkpoint": lambda s: s.checkpoint_files,
-        "bytes of the promise": lambda s: s.promise_kb,
-        "files of the promise": lambda s: s.promise_files,
+        "folder of the promise (KB)": lambda s: s.promise_kb,
         "rows of state": lambda s: s.state_rows,
     }
-    return {name: statistics.median(map(of, late)) / statistics.median(map(of, early)) for name, of in figures.items()}
+    return {name: (statistics.median(map(of, early)), statistics.median(map(of, late))) for name, of in figures.items()}
 
 
 def compare(options: argparse.Namespace) -> dict[str, Any]:
@@ -265,6 +265,11 @@ def _size(folder: Path) -> tuple[float, int]:
     return sum(sizes) / 1024, len(sizes)
 
 
+def _without(words: list[str], *names: str) -> list[str]:
+    """Arguments without these options and their values."""
+    return [word for i, word in enumerate(words) if word not in names and (i == 0 or words[i - 1] not in names)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["day", "sources", "keys", "one"])
@@ -275,7 +280,9 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=20, help="micro-batches that do not count")
     parser.add_argument("--rounds", type=int, default=2, help="pairs of a plain and a promised run")
     parser.add_argument("--json", help="write the results to this file")
+    parser.add_argument("--machine", default="noisy", help="what the results say of the machine: noisy or quiet")
     options = parser.parse_args()
+    options.words = _without(sys.argv[1:], "--json", "--machine")
     if options.what == "day":
         options.batches = options.batches or DAY_BATCHES
         found = day(options)
@@ -286,7 +293,14 @@ def main() -> None:
         )
         found = compare(options)
     if options.json:
-        Path(options.json).write_text(json.dumps(found, indent=1))
+        command = f"python benchmarks/load.py {' '.join(options.words)}"
+        about = {
+            "command": command,
+            "date": time.strftime("%Y-%m-%d"),
+            "cores": os.cpu_count(),
+            "machine": options.machine,
+        }
+        Path(options.json).write_text(json.dumps({**about, **found}, indent=1) + "\n")
     print(json.dumps({name: value for name, value in found.items() if name != "samples"}, indent=1))
 
 

@@ -97,6 +97,14 @@ def test_the_table_of_usages_is_what_its_tests_say() -> None:
             assert f"`spark/{path.name}::{name}`" in page, "it has no @usage"
 
 
+def test_tables_of_the_benchmarks_page_are_those_of_the_results_files() -> None:
+    """``python scripts/benchmarks_page.py`` writes them."""
+    script = load_script("benchmarks_page")
+    text = script.PAGE.read_text()
+    assert text == script.page(text)
+    assert all(f"<!-- {path.name} -->" in text for path in script.RESULTS.glob("*.json"))
+
+
 def test_every_module_that_the_docs_name_exists() -> None:
     pages = [*DOCS.rglob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
     names = {path.name for folder in ("src", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py")}
