@@ -123,7 +123,8 @@ def _per_row(placed: pd.DataFrame, log: CheckpointLog, published: pd.DataFrame) 
         parts.append(rows.assign(window_end=at, n=end - begin, total=sums[end] - sums[begin]))
     exact = pd.concat(parts) if parts else on_time.assign(window_end=0.0, n=0, total=0.0)
     # heartbeats are rows on this path, so the one that was read in the last micro-batch has released its rows
-    passed = exact[exact["window_end"] < (log.last.heartbeat_ms or 0)]
+    released_ms = -np.inf if log.last.heartbeat_ms is None else log.last.heartbeat_ms
+    passed = exact[exact["window_end"] < released_ms]
     found = published[~published["late"]]
     return problems + _same(_tuples(found.assign(window_end=_ms(found["window_end"]))), _tuples(passed))
 
